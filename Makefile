@@ -1,0 +1,49 @@
+# Everything happens in .venv, which the first target that needs it sets up.
+PYTHON ?= python3
+PY := .venv/bin/python
+LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test lint format build pull bench
+
+help: ## say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+lab: .venv/learner ## open the course in JupyterLab (LAB_ARGS="--port 9000" is passed on)
+	$(PY) -m jupyterlab --config=notebooks/lab/config.py $(LAB_ARGS)
+
+test: lint ## check everything: style, tests, examples, every lesson (PYTEST_ARGS is passed on)
+	$(PY) -m pytest -n 2 --dist loadscope --doctest-modules \
+	  --nbval --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_ARGS) tests attnlib $(LESSONS)
+
+lint: .venv/tester ## check the style of the code
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+
+format: .venv/tester ## put the code in style
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+build: .venv/tester ## source -> notebook, for changed lessons (NB=01 that one, ALL=1 all, FORCE=1 discards edits in it)
+	$(PY) notebooks/build.py $(NB) $(if $(ALL),--all) $(if $(FORCE),--force)
+
+pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB=01; FORCE=1 discards the source's)
+	$(PY) notebooks/build.py --pull $(NB) $(if $(FORCE),--force)
+
+bench: .venv/tester ## compare with other implementations
+	$(PY) benchmarks/kernel_regression.py
+
+# One empty file each says what is installed: a second run costs nothing.
+.venv/learner: requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo 'The course needs Python 3.11 or newer; "$(PYTHON)" is not. Try: make lab PYTHON=python3.12' >&2; exit 1; }
+	@echo 'Setting up .venv: about 1.3 GB, once.'
+	@test -x $(PY) || $(PYTHON) -m venv .venv
+	$(PY) -m pip install -r requirements.txt
+	@touch $@
+
+.venv/tester: .venv/learner
+	$(PY) -m pip install --quiet -c constraints.txt -e '.[test]'
+	@touch $@
