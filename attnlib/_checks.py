@@ -1,0 +1,164 @@
+"""Every check of an argument, so that the functions that use them stay as short as their equations.
+
+A message says which argument, what came and what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, prod
+from typing import TYPE_CHECKING
+
+from attnlib._backend import Array, is_array, is_floating, is_torch, namespace
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
+
+Shape = tuple[int, ...]
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
+    """The shape that ``shapes`` broadcast to, or a ``ValueError``.
+
+    >>> broadcast_shapes((8, 1), (3,))
+    (8, 3)
+    """
+    if not any(shapes):
+        return ()
+    longest = max(map(len, shapes))
+    padded = [(1,) * (longest - len(shape)) + tuple(shape) for shape in shapes]
+    result = []
+    for sizes in zip(*padded, strict=True):
+        others = {size for size in sizes if size != 1}
+        if len(others) > 1:
+            raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+        result.append(others.pop() if others else 1)
+    return tuple(result)
+
+
+def check_floats(**arrays: Array) -> None:
+    """Raise unless all are floating-point matrices (or stacks of them) of one library, dtype and device."""
+    for name, x in arrays.items():
+        if not is_array(x):
+            raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(x).__name__}")
+        if not is_floating(x):
+            raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
+    (first, a), *rest = arrays.items()
+    for name, x in rest:
+        if is_torch(x) != is_torch(a):
+            raise TypeError(
+                f"{first} and {name} must come from one library; "
+                f"got {type(a).__module__}.{type(a).__name__} and {type(x).__module__}.{type(x).__name__}"
+            )
+        if x.dtype != a.dtype:
+            raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
+        if x.device != a.device:
+            raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")
+
+
+def check_rank(shape_words: str, **arrays: Array) -> None:
+    """Raise unless each array has at least two axes; ``shape_words`` says what they are."""
+    for name, x in arrays.items():
+        if x.ndim < 2:
+            raise ValueError(f"{name} must have shape {shape_words}; got {tuple(x.shape)}")
+
+
+def check_no_nan(**arrays: Array) -> None:
+    """Raise where an array holds NaN, which a weighted mean would spread over every output it enters."""
+    for name, x in arrays.items():
+        xp = namespace(x)
+        if not xp.isnan(xp.sum(x)):  # one cheap pass; a NaN anywhere makes the sum NaN
+            continue
+        count = int(xp.sum(xp.astype(xp.isnan(x), xp.int64)))
+        if count:
+            raise ValueError(f"{name} holds NaN in {count} of {prod(x.shape)} entries; expected numbers")
+
+
+def check_pair(q: Array, k: Array, *, same_d: bool) -> None:
+    """Raise unless queries ``(..., n_q, d)`` and keys ``(..., n_k, d)`` can be scored against each other."""
+    check_floats(q=q, k=k)
+    check_rank("(..., n_q, d)", q=q)
+    check_rank("(..., n_k, d)", k=k)
+    if same_d and q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q and k must have the same last axis d; got q {tuple(q.shape)} and k {tuple(k.shape)}")
+    if q.shape[-1] == 0:
+        raise ValueError(f"q must have at least one feature; got shape {tuple(q.shape)}")
+    _check_leading(q=q, k=k)
+
+
+def check_weight(name: str, w: Array, shape: Shape, words: str, like: Array) -> None:
+    """Raise unless the parameter ``w`` has the shape that the queries and keys ask for (-1 fits any size)."""
+    check_floats(q=like, **{name: w})
+    fits = w.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, w.shape, strict=True))
+    if not fits:
+        expected = tuple("any" if size == -1 else size for size in shape)
+        raise ValueError(f"{name} must have shape {words} = {expected}; got {tuple(w.shape)}".replace("'", ""))
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raise unless ``value`` is a finite number above zero."""
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be a number; got {type(value).__name__}")
+    if not (isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be positive and finite; got {value}")
+
+
+def check_attention(q: Array, k: Array, v: Array, mask: Array | None) -> None:
+    """Raise unless ``attention`` can take these arguments."""
+    check_floats(q=q, k=k, v=v)
+    check_rank("(..., n_q, d)", q=q)
+    check_rank("(..., n_k, d)", k=k)
+    check_rank("(..., n_k, d_v)", v=v)
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            f"k and v must have one row for each position, the same n_k; got k {tuple(k.shape)} and v {tuple(v.shape)}"
+        )
+    _check_leading(q=q, k=k, v=v)
+    check_no_nan(q=q, k=k, v=v)
+    if mask is not None:
+        lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+        check_mask(mask, (*lead, q.shape[-2], k.shape[-2]), like=q)
+
+
+def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array) -> None:
+    """Raise unless ``mask`` is boolean and broadcasts to scores of ``scores_shape`` (batch, n_q, n_k)."""
+    if not is_array(mask):
+        raise TypeError(f"mask must be a NumPy array or a torch tensor; got {type(mask).__name__}")
+    if is_torch(mask) != is_torch(like):
+        raise TypeError(
+            f"mask must come from the library of the scores; got {type(mask).__module__}.{type(mask).__name__}"
+        )
+    if not namespace(mask).isdtype(mask.dtype, "bool"):
+        raise TypeError(
+            f"mask must be boolean, True where a query may attend; got dtype {mask.dtype}. "
+            "Where 1 means may attend, write mask != 0"
+        )
+    if mask.device != like.device:
+        raise ValueError(f"mask must be on the device of the scores, {like.device}; got {mask.device}")
+    *lead, n_q, n_k = scores_shape
+    rows, columns = (1, 1, *mask.shape)[-2:]
+    try:
+        broadcast_shapes(mask.shape[:-2], lead)
+    except ValueError:
+        fits = False
+    else:
+        fits = rows in (1, n_q) and columns in (1, n_k)
+    if not fits:
+        raise ValueError(
+            f"mask must broadcast to the scores, (..., n_q, n_k) = {tuple(scores_shape)}; got {tuple(mask.shape)}"
+        )
+
+
+def check_scores(scores: Array, n_q: int, n_k: int) -> None:
+    """Raise unless a score function gave one number for every query and key."""
+    if not is_array(scores) or tuple(scores.shape[-2:]) != (n_q, n_k):
+        got = tuple(scores.shape) if is_array(scores) else type(scores).__name__
+        raise ValueError(f"score must return shape (..., n_q, n_k) = (..., {n_q}, {n_k}); got {got}")
+
+
+def _check_leading(**arrays: Array) -> None:
+    try:
+        broadcast_shapes(*(x.shape[:-2] for x in arrays.values()))
+    except ValueError:
+        got = ", ".join(f"{name} {tuple(x.shape)}" for name, x in arrays.items())
+        raise ValueError(f"the leading (batch) axes of {', '.join(arrays)} must broadcast; got {got}") from None

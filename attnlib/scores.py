@@ -1,0 +1,149 @@
+"""Scores: how well does each key answer each query?
+
+Every function takes queries ``(..., n_q, d)`` and keys ``(..., n_k, d)``, NumPy arrays or torch tensors, and
+gives one number for every pair, ``(..., n_q, n_k)``. A larger score earns a larger share of the weight.
+A score with parameters goes to `attention` as ``functools.partial(bilinear, w=w)``.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+from attnlib._backend import Array, namespace
+from attnlib._checks import check_pair, check_positive, check_weight
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["additive", "bilinear", "dot", "gaussian", "scaled_dot", "squared_distance"]
+
+
+def dot(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Array, "... n_q n_k"]:
+    r"""The inner product of every query with every key.
+
+    .. math:: s_{ij} = q_i \cdot k_j, \qquad S = Q K^\top
+
+    Raises ``ValueError`` when ``q`` and ``k`` differ in ``d`` or their batch axes do not broadcast,
+    ``TypeError`` when they are not floating-point arrays of one library and dtype.
+
+    Source: Luong, Pham, Manning (2015), section 3.1, *dot*.
+
+    >>> import numpy as np
+    >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([[11.,  2.]])
+    """
+    check_pair(q, k, same_d=True)
+    return q @ k.mT
+
+
+def scaled_dot(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Array, "... n_q n_k"]:
+    r"""The inner product divided by :math:`\sqrt d`, which keeps its variance at one whatever ``d`` is.
+
+    .. math:: s_{ij} = \frac{q_i \cdot k_j}{\sqrt d}, \qquad S = \frac{Q K^\top}{\sqrt d}
+
+    The queries are divided, not the scores: fewer numbers, and half precision overflows later.
+
+    Raises as `dot`.
+
+    Source: Vaswani et al. (2017), section 3.2.1, equation 1.
+
+    >>> import numpy as np
+    >>> scaled_dot(np.array([[2.0, 0.0, 2.0, 0.0]]), np.array([[3.0, 1.0, 1.0, 1.0]]))
+    array([[4.]])
+    """
+    check_pair(q, k, same_d=True)
+    return (q / q.shape[-1] ** 0.5) @ k.mT
+
+
+def bilinear(
+    q: Float[Array, "... n_q d_q"], k: Float[Array, "... n_k d_k"], w: Float[Array, "d_q d_k"]
+) -> Float[Array, "... n_q n_k"]:
+    r"""A learned inner product between queries and keys that may live in different spaces.
+
+    .. math:: s_{ij} = q_i^\top W k_j, \qquad S = Q W K^\top
+
+    With :math:`W = U^\top V` of low rank this is `dot` after two projections. ``w`` has shape ``(d_q, d_k)``.
+
+    Raises ``ValueError`` when ``w`` is not ``(d_q, d_k)``; otherwise as `dot`.
+
+    Source: Luong, Pham, Manning (2015), section 3.1, *general*.
+
+    >>> import numpy as np
+    >>> bilinear(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([[1.0], [10.0]]))
+    array([[63., 84.]])
+    """
+    check_pair(q, k, same_d=False)
+    check_weight("w", w, (q.shape[-1], k.shape[-1]), "(d_q, d_k)", like=q)
+    return q @ w @ k.mT
+
+
+def additive(
+    q: Float[Array, "... n_q d_q"],
+    k: Float[Array, "... n_k d_k"],
+    w_q: Float[Array, "d_q d_hidden"],
+    w_k: Float[Array, "d_k d_hidden"],
+    w: Float[Array, " d_hidden"],
+) -> Float[Array, "... n_q n_k"]:
+    r"""A network with one hidden layer of tanh units looks at the query and the key together.
+
+    .. math:: s_{ij} = w^\top \tanh(W_q^\top q_i + W_k^\top k_j)
+
+    Memory grows as ``n_q * n_k * d_hidden``: every pair has its own hidden layer.
+
+    Raises ``ValueError`` when ``w_q``, ``w_k`` or ``w`` do not fit each other or ``q`` and ``k``; otherwise
+    as `dot`.
+
+    Source: Bahdanau, Cho, Bengio (2015), section 3.1 and appendix A.1.2.
+
+    >>> import numpy as np
+    >>> one = np.ones((1, 1))
+    >>> additive(np.array([[0.0]]), np.array([[0.0], [9.0]]), one, one, np.array([2.0])).round(3)
+    array([[0., 2.]])
+    """
+    check_pair(q, k, same_d=False)
+    check_weight("w_q", w_q, (q.shape[-1], -1), "(d_q, d_hidden)", like=q)
+    check_weight("w_k", w_k, (k.shape[-1], w_q.shape[-1]), "(d_k, d_hidden)", like=q)
+    check_weight("w", w, (w_q.shape[-1],), "(d_hidden,)", like=q)
+    hidden = (q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :]
+    return namespace(q).tanh(hidden) @ w
+
+
+def gaussian(
+    q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"], bandwidth: float = 1.0
+) -> Float[Array, "... n_q n_k"]:
+    r"""Minus the squared distance, in bandwidths. Its softmax weights are those of Gaussian kernel regression.
+
+    .. math:: s_{ij} = -\frac{\lVert q_i - k_j \rVert^2}{2 h^2}
+
+    ``bandwidth`` is :math:`h`, in the units of ``q`` and ``k``.
+
+    Raises ``ValueError`` when ``bandwidth`` is not positive; otherwise as `dot`.
+
+    Source: Nadaraya (1964); Watson (1964).
+
+    >>> import numpy as np
+    >>> gaussian(np.array([[0.0]]), np.array([[0.0], [2.0], [4.0]]), bandwidth=2.0)
+    array([[-0. , -0.5, -2. ]])
+    """
+    check_positive("bandwidth", bandwidth)
+    return -0.5 * squared_distance(q / bandwidth, k / bandwidth)
+
+
+def squared_distance(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Array, "... n_q n_k"]:
+    r"""The squared Euclidean distance of every query to every key.
+
+    .. math:: \lVert q_i - k_j \rVert^2 = \sum_c (q_{ic} - k_{jc})^2
+
+    It is summed feature by feature. Expanding the square is one matrix product instead, but subtracts large
+    numbers from each other, and the digits that are lost are those of the near neighbours, which matter most.
+
+    Raises as `dot`.
+
+    >>> import numpy as np
+    >>> squared_distance(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
+    array([[25.]])
+    """
+    check_pair(q, k, same_d=True)
+    return reduce(add, ((q[..., :, None, c] - k[..., None, :, c]) ** 2 for c in range(q.shape[-1])))

@@ -1,0 +1,262 @@
+"""`attention` and `masked_softmax`: against torch, against the formula, and at the edges."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays, mutually_broadcastable_shapes
+
+from attnlib import attention, causal, dot, gaussian, masked_softmax, scaled_dot
+
+sizes = st.integers(1, 5)
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def numbers(rng, *shape):
+    return rng.normal(size=shape)
+
+
+def naive(q, k, v, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ v
+
+
+@st.composite
+def problems(draw):
+    """Queries, keys, values and a mask whose every query keeps at least one key, of any batch shape."""
+    n_q, n_k, d, d_v = (draw(sizes) for _ in range(4))
+    lead = draw(mutually_broadcastable_shapes(num_shapes=4, max_dims=3, max_side=3)).input_shapes
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    q, k, v = (
+        numbers(rng, *shape, *last) for shape, last in zip(lead, [(n_q, d), (n_k, d), (n_k, d_v)], strict=False)
+    )
+    mask = rng.uniform(size=(*lead[3], n_q, n_k)) < 0.6
+    mask[..., 0] = True
+    return q, k, v, mask
+
+
+@given(problems())
+@settings(deadline=None, max_examples=80)
+def test_agrees_with_the_formula_for_any_shape(problem):
+    q, k, v, mask = problem
+    out, weights = attention(q, k, v, mask=mask)
+    np.testing.assert_allclose(out, naive(q, k, v, mask), atol=1e-12)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1)
+    assert np.all(weights[~np.broadcast_to(mask, weights.shape)] == 0)
+
+
+@given(problems())
+@settings(deadline=None, max_examples=80)
+def test_numpy_torch_and_the_fused_kernel_agree(problem):
+    q, k, v, mask = problem
+    tensors = [torch.tensor(x) for x in problem[:3]]
+    with_weights = attention(*tensors, mask=torch.tensor(mask))
+    fused = attention(*tensors, mask=torch.tensor(mask), weights=False)
+    assert fused.weights is None
+    np.testing.assert_allclose(with_weights.out, attention(q, k, v, mask=mask).out, atol=1e-12)
+    np.testing.assert_allclose(fused.out, with_weights.out, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weights", [True, False])
+def test_torch_dtypes_gradients_and_a_fully_masked_row(dtype, weights):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 3, n, d) for n, d in [(4, 8), (6, 8), (6, 5)])
+    mask = torch.rand(2, 3, 4, 6) < 0.7
+    mask[..., 0] = True
+    want = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), attn_mask=mask)
+    mask[1, 2, 3] = False
+    inputs = [x.to(dtype).requires_grad_() for x in (q, k, v)]
+    out = attention(*inputs, mask=mask, weights=weights).out
+    assert out.dtype == dtype
+    assert torch.all(out[1, 2, 3] == 0)
+    keep = mask.any(-1)
+    assert (out.double() - want)[keep].abs().max() < TOLERANCE[dtype]
+    out.float().pow(2).sum().backward()
+    assert all(torch.isfinite(x.grad).all() for x in inputs)
+    assert torch.all(inputs[0].grad[1, 2, 3] == 0)
+
+
+def test_gradients_of_both_paths_are_those_of_torch():
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, n, 4, dtype=torch.float64, requires_grad=True) for n in (3, 5, 5))
+    want = torch.autograd.grad(F.scaled_dot_product_attention(q, k, v).sin().sum(), (q, k, v))
+    for weights in (True, False):
+        got = torch.autograd.grad(attention(q, k, v, weights=weights).out.sin().sum(), (q, k, v))
+        assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(got, want, strict=True))
+    assert torch.autograd.gradcheck(lambda *x: attention(*x).out, (q, k, v))
+
+
+def test_without_the_root_the_scores_would_be_wrong():
+    q, k, v = np.array([[3.0, 0, 0, 0]]), np.array([[2.0, 0, 0, 0], [0, 0, 0, 0]]), np.eye(2)
+    odds = attention(q, k, v).weights[0]
+    assert np.log(odds[0] / odds[1]) == pytest.approx(3 * 2 / np.sqrt(4)), (
+        "attention must divide the dot products by √d (d = 4 here): see scaled_dot in attnlib/scores.py"
+    )
+
+
+def test_a_causal_mask_lets_each_position_see_itself_and_the_past():
+    rng = np.random.default_rng(0)
+    q, k, v = (numbers(rng, 5, 3) for _ in range(3))
+    before = attention(q, k, v, mask=causal(5))
+    assert np.all(np.diag(before.weights) > 0), (
+        "a position must see itself: the diagonal of `causal` is True (key <= query, in attnlib/masks.py)"
+    )
+    for future in range(1, 5):
+        changed = k.copy(), v.copy()
+        for x in changed:
+            x[future:] += 1
+        after = attention(q, *changed, mask=causal(5)).out
+        np.testing.assert_array_equal(after[:future], before.out[:future])
+
+
+@pytest.mark.parametrize("make", [np.array, partial(torch.tensor, dtype=torch.float64)], ids=["numpy", "torch"])
+def test_extreme_scores_have_their_limits(make):
+    rows = [
+        ([inf, 1.0, -inf], [1, 0, 0]),
+        ([inf, inf, 0.0], [0.5, 0.5, 0]),
+        ([-inf, -inf, -inf], [0, 0, 0]),
+        ([1e4, -1e4, 1e4], [0.5, 0, 0.5]),
+        ([-1e4, -1e4 - 800, -inf], [1, 0, 0]),
+        ([1e308, -1e308, 0.0], [1, 0, 0]),
+    ]
+    with np.errstate(over="ignore"):
+        got = masked_softmax(make([scores for scores, _ in rows]))
+    np.testing.assert_array_equal(np.asarray(got), [want for _, want in rows])
+
+
+@pytest.mark.parametrize("weights", [True, False])
+def test_an_infinite_score_takes_all_the_weight_on_both_paths(weights):
+    q, k, v = torch.tensor([[inf], [1.0]]), torch.tensor([[1.0], [-1.0]]), torch.tensor([[1.0], [2.0]])
+    out = attention(q, k, v, weights=weights).out
+    assert out[0].item() == 1
+    assert 1 < out[1].item() < 1.5
+
+
+def test_half_precision_scores_do_not_overflow_where_the_scaled_score_fits():
+    q = torch.full((1, 64), 60.0, dtype=torch.float16)
+    scores = scaled_dot(q, q)
+    assert torch.isfinite(scores).all(), "60 · 60 · 64 overflows float16, divided by 8 it fits"
+
+
+def test_no_keys_give_zeros():
+    for make in (np.zeros, torch.zeros):
+        out, weights = attention(make((2, 3)), make((0, 3)), make((0, 4)))
+        assert out.shape == (2, 4)
+        assert weights.shape == (2, 0)
+        assert np.all(np.asarray(out) == 0)
+
+
+def test_inputs_are_never_modified():
+    rng = np.random.default_rng(0)
+    q, k, v, mask = numbers(rng, 2, 3), numbers(rng, 4, 3), numbers(rng, 4, 2), rng.uniform(size=(2, 4)) < 0.5
+    copies = [x.copy() for x in (q, k, v, mask)]
+    stored = dot(q, k)
+    kept = stored.copy()
+    attention(q, k, v, mask=mask)
+    attention(q, k, v, mask=mask, score=lambda q, k: stored)
+    for x, copy in zip((q, k, v, mask, stored), [*copies, kept], strict=True):
+        np.testing.assert_array_equal(x, copy)
+
+
+def test_attention_is_a_kernel_smoother_and_does_not_mind_the_order_of_the_keys():
+    rng = np.random.default_rng(0)
+    q, k, v = numbers(rng, 3, 2), numbers(rng, 6, 2), numbers(rng, 6, 2)
+    order = rng.permutation(6)
+    for score in (scaled_dot, dot, gaussian):
+        a, b = attention(q, k, v, score=score), attention(q, k[order], v[order], score=score)
+        np.testing.assert_allclose(a.out, b.out, atol=1e-14)
+        np.testing.assert_allclose(a.weights[:, order], b.weights, atol=1e-14)
+
+
+Z = np.zeros
+BAD = {
+    "q is a list": (dict(q=[[1.0]], k=Z((2, 1)), v=Z((2, 1))), TypeError, r"q must be a NumPy array.*list"),
+    "q of integers": (
+        dict(q=Z((1, 2), int), k=Z((2, 2)), v=Z((2, 1))),
+        TypeError,
+        "q must hold floating.*int64",
+    ),
+    "two dtypes": (
+        dict(q=Z((1, 2), "f4"), k=Z((2, 2)), v=Z((2, 1))),
+        TypeError,
+        "q and k .*float32 and float64",
+    ),
+    "two libraries": (
+        dict(q=Z((1, 2)), k=torch.zeros(2, 2), v=Z((2, 1))),
+        TypeError,
+        "q and k .*numpy.*torch",
+    ),
+    "one axis": (
+        dict(q=Z(3), k=Z((2, 3)), v=Z((2, 1))),
+        ValueError,
+        r"q must have shape \(\.\.\., n_q, d\).*\(3,\)",
+    ),
+    "other d": (dict(q=Z((1, 3)), k=Z((2, 4)), v=Z((2, 1))), ValueError, r"last axis d.*\(1, 3\).*\(2, 4\)"),
+    "other n_k": (dict(q=Z((1, 3)), k=Z((2, 3)), v=Z((3, 1))), ValueError, r"same n_k.*\(2, 3\).*\(3, 1\)"),
+    "batches": (
+        dict(q=Z((2, 1, 3)), k=Z((3, 2, 3)), v=Z((2, 1))),
+        ValueError,
+        r"leading .*\(2, 1, 3\).*\(3, 2, 3\)",
+    ),
+    "NaN": (dict(q=Z((1, 3)), k=Z((2, 3)), v=np.full((2, 1), np.nan)), ValueError, "v holds NaN in 2 of 2"),
+    "no features": (
+        dict(q=Z((1, 0)), k=Z((2, 0)), v=Z((2, 1))),
+        ValueError,
+        "q must have at least one feature",
+    ),
+    "mask shape": (
+        dict(q=Z((1, 3)), k=Z((2, 3)), v=Z((2, 1)), mask=np.ones((2, 2), bool)),
+        ValueError,
+        r"mask must broadcast.*\(1, 2\); got \(2, 2\)",
+    ),
+    "mask batch": (
+        dict(q=Z((4, 1, 3)), k=Z((4, 2, 3)), v=Z((4, 2, 1)), mask=np.ones((3, 1, 2), bool)),
+        ValueError,
+        r"mask must broadcast.*\(4, 1, 2\); got \(3, 1, 2\)",
+    ),
+    "mask of numbers": (
+        dict(q=Z((1, 3)), k=Z((2, 3)), v=Z((2, 1)), mask=np.ones((1, 2))),
+        TypeError,
+        "mask must be boolean.*float64",
+    ),
+    "mask a list": (
+        dict(q=Z((1, 3)), k=Z((2, 3)), v=Z((2, 1)), mask=[[True, True]]),
+        TypeError,
+        "mask must be a NumPy",
+    ),
+    "mask of torch": (
+        dict(q=Z((1, 3)), k=Z((2, 3)), v=Z((2, 1)), mask=torch.ones(1, 2, dtype=torch.bool)),
+        TypeError,
+        "mask must come from the library",
+    ),
+    "score": (
+        dict(q=Z((1, 3)), k=Z((2, 3)), v=Z((2, 1)), score=lambda q, k: Z((2, 1))),
+        ValueError,
+        r"score must return shape .*\(\.\.\., 1, 2\); got \(2, 1\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arguments_are_named(name):
+    arguments, error, words = BAD[name]
+    with pytest.raises(error, match=words):
+        attention(**arguments)
+
+
+@given(arrays(np.float64, (3, 4), elements=st.floats(-50, 50)))
+@settings(deadline=None, max_examples=50)
+def test_adding_a_number_to_a_row_of_scores_changes_nothing(scores):
+    np.testing.assert_allclose(masked_softmax(scores + 7), masked_softmax(scores), atol=1e-12)
