@@ -1,0 +1,179 @@
+"""Kernel regression: against statsmodels, against brute force, and with scikit-learn's manners."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from attnlib import NadarayaWatson, data, kernels
+
+with warnings.catch_warnings(action="ignore"):
+    from statsmodels.nonparametric.kernel_regression import KernelReg
+
+
+def problem(n=120, d=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2 * X[:, 0]) + X.sum(axis=1) + 0.2 * rng.normal(size=n)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(("degree", "reg_type"), [(0, "lc"), (1, "ll")])
+@pytest.mark.parametrize("bandwidth", [[0.2], [1.0], [5.0], [0.5, 0.9], [0.8, 0.6, 1.1]])
+def test_agrees_with_statsmodels(degree, reg_type, bandwidth):
+    X, y = problem(d=len(bandwidth))
+    queries = problem(n=50, d=len(bandwidth), seed=1)[0]
+    theirs = KernelReg(y, X, "c" * len(bandwidth), bw=bandwidth, reg_type=reg_type).fit(queries)[0]
+    ours = NadarayaWatson(bandwidth=bandwidth, degree=degree).fit(X, y).predict(queries)
+    np.testing.assert_allclose(ours, theirs, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(("degree", "reg_type"), [(0, "lc"), (1, "ll")])
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_search_is_at_least_as_good_as_that_of_statsmodels(degree, reg_type, d):
+    X, y = problem(n=60, d=d)
+    theirs = KernelReg(y, X, "c" * d, bw="cv_ls", reg_type=reg_type).bw
+    ours = NadarayaWatson(degree=degree).fit(X, y)
+    assert ours.loo_error() <= NadarayaWatson(bandwidth=theirs, degree=degree).fit(X, y).loo_error() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+@pytest.mark.parametrize("empty", ["nan", "nearest", "mean"])
+@pytest.mark.parametrize("bandwidth", [0.02, 0.3, 2.0])
+@pytest.mark.filterwarnings("ignore:.*queries have no data")
+def test_leave_one_out_in_closed_form_is_that_of_refits(degree, kernel, empty, bandwidth):
+    X, y = problem(n=40)
+    X[0] = 8.0  # one point far from all others, whose weight on itself is one
+    model = NadarayaWatson(kernel, bandwidth=bandwidth, degree=degree, empty=empty).fit(X, y)
+    refitted = []
+    for i in range(len(y)):
+        others = np.arange(len(y)) != i
+        refitted.append(y[i] - clone(model).fit(X[others], y[others]).predict(X[[i]])[0])
+    np.testing.assert_allclose(model.loo_residuals(), refitted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 30), d=st.integers(1, 4))
+@settings(deadline=None, max_examples=25)
+def test_weights_are_those_of_the_kernel(kernel, seed, n, d):
+    rng = np.random.default_rng(seed)
+    X, y, queries, h = (
+        rng.normal(size=(n, d)),
+        rng.normal(size=(n, 2)),
+        rng.normal(size=(n, d)),
+        rng.uniform(0.8, 3, size=d),
+    )
+    distance = np.sqrt((((queries[:, None] - X) / h) ** 2).sum(axis=-1))
+    say = kernels.KERNELS[kernel](distance)
+    queries, say = queries[say.sum(axis=1) > 1e-6], say[say.sum(axis=1) > 1e-6]
+    if len(queries):
+        model = NadarayaWatson(kernel, bandwidth=h).fit(X, y)
+        np.testing.assert_allclose(model.weights(queries), say / say.sum(axis=1, keepdims=True), atol=1e-9)
+        np.testing.assert_allclose(model.predict(queries), model.weights(queries) @ y, atol=1e-12)
+
+
+def test_a_local_line_repeats_any_plane_and_a_local_mean_does_not():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(80, 2))
+    plane = 3 + X @ [2.0, -1.0]
+    corner = [[0.0, 0.0]]
+    straight = NadarayaWatson(bandwidth=0.2, degree=1).fit(X, plane)
+    assert straight.predict(corner)[0] == pytest.approx(3, abs=1e-9)
+    assert abs(NadarayaWatson(bandwidth=0.2).fit(X, plane).predict(corner)[0] - 3) > 0.05
+
+
+@pytest.mark.parametrize(("empty", "want"), [("nan", np.nan), ("nearest", 7.0), ("mean", 4.0)])
+def test_an_empty_neighbourhood_is_named_and_answered_as_asked(empty, want):
+    model = NadarayaWatson("box", bandwidth=1.0, empty=empty).fit([[0.0], [1.0], [9.0]], [2.0, 3.0, 7.0])
+    with pytest.warns(UserWarning, match="2 of 3 queries have no data within one bandwidth: 0, 2"):
+        got = model.predict([[6.0], [0.5], [30.0]])
+    np.testing.assert_allclose(got, [want, 2.5, want])
+    with pytest.warns(UserWarning, match="queries"):
+        weights = model.weights([[6.0]])
+    np.testing.assert_allclose(weights @ [2.0, 3.0, 7.0], [want])
+
+
+def test_far_from_all_data_the_gaussian_answers_with_the_nearest():
+    model = NadarayaWatson(bandwidth=0.01).fit([[0.0], [1.0]], [2.0, 3.0])
+    np.testing.assert_allclose(model.predict([[50.0], [-50.0]]), [3.0, 2.0])
+
+
+def test_the_search_finds_engels_bandwidth_despite_the_lonely_rich_household():
+    income, food = data.engel()
+    model = NadarayaWatson().fit(income[:, None], food)
+    assert model.loo_error() == pytest.approx(119.523, abs=1e-3)
+    around = model.bandwidth_ * np.array([[0.9], [1.1]])
+    assert all(NadarayaWatson(bandwidth=h).fit(income[:, None], food).loo_error() > model.loo_error() for h in around)
+
+
+def test_lives_in_pipelines_and_searches():
+    X, y = problem(d=2)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), NadarayaWatson(bandwidth=1.0)),
+        {"nadarayawatson__bandwidth": [0.01, 0.3, 30.0], "nadarayawatson__degree": [0, 1]},
+    )
+    assert search.fit(X, y).best_params_["nadarayawatson__bandwidth"] == 0.3
+    assert search.best_score_ > 0.8
+
+
+@parametrize_with_checks([NadarayaWatson(bandwidth=1.0), NadarayaWatson(bandwidth=1.0, degree=1)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_many_queries_stay_within_half_a_gibibyte():
+    pytest.importorskip("resource", reason="peak memory is read with the resource module, not on Windows")
+    code = """
+import resource, numpy as np
+from attnlib import NadarayaWatson
+rng = np.random.default_rng(0)
+model = NadarayaWatson(bandwidth=0.1).fit(rng.normal(size=(20_000, 1)), rng.normal(size=20_000))
+model.predict(rng.normal(size=(100_000, 1)))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert peak * unit < 500 * 2**20, f"{peak * unit / 2**20:.0f} MiB"
+
+
+X, Y = problem(n=10)
+BAD = {
+    "bandwidth zero": (dict(bandwidth=0.0), "bandwidth must be positive and finite; got 0.0"),
+    "bandwidth negative": (dict(bandwidth=-2), "bandwidth must be positive and finite; got -2"),
+    "bandwidth NaN": (dict(bandwidth=float("nan")), "bandwidth must be positive"),
+    "bandwidth of two": (dict(bandwidth=[1.0, 2.0]), r"one for each of 1 features.*\[1.0, 2.0\]"),
+    "bandwidth in words": (dict(bandwidth="silverman"), "or 'loo'; got 'silverman'"),
+    "kernel": (dict(kernel="round"), "kernel must be one of 'gaussian', 'box'.*got 'round'"),
+    "degree": (dict(degree=2), "degree must be one of 0, 1; got 2"),
+    "empty": (dict(empty="zero"), "empty must be one of 'nan', 'nearest', 'mean'; got 'zero'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_parameters_are_named(name):
+    parameters, words = BAD[name]
+    with pytest.raises(ValueError, match=words):
+        NadarayaWatson(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize(("bad", "words"), [(np.nan, "X contains NaN"), (np.inf, "X contains infinity")])
+def test_bad_data_are_named(bad, words):
+    broken = X.copy()
+    broken[3] = bad
+    with pytest.raises(ValueError, match=words):
+        NadarayaWatson(bandwidth=1.0).fit(broken, Y)
+    with pytest.raises(ValueError, match="1 features"):
+        NadarayaWatson(bandwidth=1.0).fit(X, Y).predict(np.zeros((2, 3)))
