@@ -1,0 +1,62 @@
+"""The source of a solution, as a reader wants to see it: without docstring and decorators."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import textwrap
+from typing import Any
+
+
+def source_of(obj: Any) -> str:
+    """Dedented source of a function or class, "" where there is none.
+
+    >>> def double(x):
+    ...     "Twice x."
+    ...     return 2 * x
+    >>> source_of(len)
+    ''
+    """
+    obj = obj.func if isinstance(obj, functools.partial) else inspect.unwrap(obj)
+    try:
+        source = textwrap.dedent(inspect.getsource(obj)).rstrip()
+    except (OSError, TypeError):
+        return ""
+    if getattr(obj, "__name__", "") == "<lambda>":
+        return _lambda(source)
+    lines = source.split("\n")
+    node = ast.parse(source).body[0]
+    if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.body[0].lineno == node.lineno:
+        return source
+    docstring = node.body[0] if ast.get_docstring(node) is not None and len(node.body) > 1 else None
+    if docstring is not None:
+        del lines[docstring.lineno - 1 : docstring.end_lineno]
+        while not lines[docstring.lineno - 1].strip():
+            del lines[docstring.lineno - 1]
+    return "\n".join(lines[node.lineno - 1 :])
+
+
+def _lambda(source: str) -> str:
+    """The lambda alone, cut out of the line that it stands in."""
+    text = source[source.index("lambda") :]
+    for end in range(len(text), 0, -1):
+        try:
+            tree = ast.parse(f"({text[:end]})", mode="eval")
+        except SyntaxError:
+            continue
+        if isinstance(tree.body, ast.Lambda):
+            return text[:end].rstrip()
+    return source
+
+
+def show(source: str) -> None:
+    """Show Python source: coloured in a notebook, printed elsewhere."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if getattr(shell, "kernel", None) is None:
+        print(source)
+        return
+    from IPython.display import Markdown, display
+
+    display(Markdown(f"```python\n{source}\n```"))

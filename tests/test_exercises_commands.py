@@ -1,0 +1,179 @@
+"""What `check`, `hint`, `solution` and `progress` print, and what the progress file keeps."""
+
+import json
+import sys
+
+import pytest
+
+import attnlib.exercises as exercises
+from attnlib.exercises import _commands, _progress, check, hint, progress, solution
+
+LESSON = '''
+from attnlib.exercises import Exercise, Misconception
+
+def double(x):
+    """Two x.
+
+    In full.
+    """
+
+    # add it to itself
+    return x + x
+
+def cases(rng):
+    return [(1.5,), (2.0,)]
+
+HINTS = ("Think.", "Think twice.", "x + x")
+SQUARE = [Misconception("square", lambda x: x * x, "You squared it.")]
+EXERCISES = [
+    Exercise(id="90.1", title="Double", reference=double, cases=cases, hints=HINTS, misconceptions=SQUARE),
+    Exercise(id="90.2", title="Half", reference=lambda: 1 / 2, hints=HINTS, misconceptions=[]),
+    Exercise(id="90.3", title="Size", reference=len, cases=cases, hints=HINTS, misconceptions=[]),
+]
+'''
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path, monkeypatch):
+    """A lesson 90, a lesson 91 that cannot be imported, and a progress file of their own."""
+    (tmp_path / "lesson90.py").write_text(LESSON)
+    (tmp_path / "lesson91.py").write_text("import not_there")
+    monkeypatch.setattr(exercises, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(_progress, "_solved_here", set())
+    monkeypatch.setattr(_progress, "_told", False)
+    monkeypatch.setattr(_commands, "_hints_shown", {})
+    file = tmp_path / "home" / "progress.json"
+    monkeypatch.setenv("ATTNLIB_PROGRESS", str(file))
+    yield file
+    sys.modules.pop("attnlib.exercises.lesson90", None)
+
+
+@pytest.fixture
+def said(capsys):
+    return lambda: capsys.readouterr().out
+
+
+def double(x):
+    return 2 * x
+
+
+def test_check_prints_one_message_and_returns_nothing(said):
+    assert check("90.1", double) is None
+    assert said() == "90.1 right. Your function agrees with ours on all 2 inputs.\n"
+
+
+def test_only_the_lesson_that_is_asked_for_is_imported():
+    check("90.1", double)
+    assert "attnlib.exercises.lesson91" not in sys.modules
+
+
+def test_long_messages_are_wrapped_but_code_is_not(said):
+    check("90.1", lambda x: print("word " * 50) or x / 0)
+    lines = said().split("\n")
+    assert max(len(line) for line in lines if not line.startswith("  ")) <= 96
+    assert "  " + ("word " * 50).rstrip() in [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("99.1", "expected an id like '01.2'. There are exercises for lessons 90, 91."),
+        ("90", "expected an id like '01.2'"),
+        (90.1, "exercise: got 90.1, expected"),
+        ("90.7", "exercise: got '90.7'; lesson 90 has 90.1, 90.2, 90.3."),
+    ],
+)
+def test_an_unknown_id_is_answered_with_those_that_exist(name, words):
+    with pytest.raises(ValueError, match="exercise: got") as error:
+        check(name, double)
+    assert words in str(error.value)
+
+
+def test_hints_come_one_after_the_other(said):
+    for n, words in enumerate(("Think.", "Think twice.", "x + x"), start=1):
+        hint("90.1")
+        assert said().startswith(f"hint {n} of 3: {words}\n")
+    hint("90.1")
+    assert said() == 'You have seen the three hints. solution("90.1") shows the solution.\n'
+    hint("90.1", 2)
+    hint("90.1")
+    assert said().startswith("hint 2 of 3: Think twice.\nhint 3 of 3: x + x\n")
+    with pytest.raises(ValueError, match="n: got 4; there are hints 1, 2 and 3"):
+        hint("90.1", 4)
+
+
+def test_solution_shows_the_source_without_docstring(said):
+    solution("90.1")
+    assert said() == "def double(x):\n    # add it to itself\n    return x + x\n"
+    solution("90.2")
+    assert said() == "lambda: 1 / 2\n"
+    solution("90.3")
+    assert said() == "90.3 is solved by the function len, which is not written in Python.\n"
+
+
+def test_progress_is_kept_and_shown(file, said):
+    check("90.1", double)
+    check("90.2", 0.5)
+    check("90.1", lambda x: x * x)
+    said()
+    progress()
+    table = said().split("\n")
+    assert table[0] == "90  2 of 3  done 90.1 90.2  open 90.3"
+    assert table[1] == "91  could not be loaded: No module named 'not_there'"
+    assert table[2] == "2 of 3 exercises solved."
+    assert json.loads(file.read_text())["solved"] == ["90.1", "90.2"]
+
+
+def test_progress_of_other_lessons_and_versions_is_kept(file):
+    file.parent.mkdir()
+    file.write_text('{"version": 2, "solved": ["17.1"], "more": 1}')
+    check("90.1", double)
+    assert json.loads(file.read_text()) == {"version": 2, "solved": ["17.1", "90.1"], "more": 1}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"solved": 3}', '{"solved": [[]]}', "[" * 100_000, "\x00"])
+def test_a_corrupt_file_is_set_aside(file, said, text):
+    file.parent.mkdir()
+    file.write_text(text)
+    file.with_name("progress.json.bak").write_text("older")
+    check("90.1", double)
+    words = said()
+    assert "Your progress file could not be read" in words
+    assert "progress.json.2.bak" in words.replace("\n", " ")
+    assert file.with_name("progress.json.bak").read_text() == "older"
+    assert file.with_name("progress.json.2.bak").read_text() == text
+    check("90.2", 0.5)
+    assert said() == "90.2 right.\n"
+    assert json.loads(file.read_text())["solved"] == ["90.1", "90.2"]
+
+
+@pytest.mark.parametrize("where", ["inside a file", "a folder"])
+def test_a_place_that_cannot_be_written_is_mentioned_once(file, said, monkeypatch, where):
+    file.parent.mkdir()
+    (file.parent / "kept").write_text("kept")
+    place = file.parent / "kept" / "progress.json" if where == "inside a file" else file.parent
+    monkeypatch.setenv("ATTNLIB_PROGRESS", str(place))
+    check("90.1", double)
+    assert "Your progress cannot be kept in a file" in said()
+    check("90.2", 0.5)
+    assert said() == "90.2 right.\n"
+    progress()
+    assert "2 of 3" in said()
+    assert [path.name for path in file.parent.iterdir()] == ["kept"]
+
+
+def test_without_a_home_nothing_breaks(said, monkeypatch):
+    monkeypatch.delenv("ATTNLIB_PROGRESS")
+
+    def no_home(self):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("pathlib.Path.expanduser", no_home)
+    check("90.1", double)
+    assert "cannot be kept in a file (Could not determine home directory.)" in said().replace("\n", " ")
+
+
+def test_without_lessons_there_is_nothing_to_do(said, monkeypatch):
+    monkeypatch.setattr(exercises, "__path__", [])
+    progress()
+    assert said() == "There are no exercises yet.\n"

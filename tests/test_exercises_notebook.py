@@ -1,0 +1,122 @@
+"""The exercises in a real kernel: what loops, floods or exits there leaves the next cell working."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlib import exercises
+
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+
+SETUP = """
+from attnlib.exercises import Exercise, check, solution, _registry, _sandbox
+_sandbox._PATIENCE = 0.3
+
+def half(x):
+    "Half."
+    return x / 2
+
+half_it = Exercise(id="90.1", title="", reference=half, cases=lambda rng: [(2.0,), (3.0,)],
+                   hints=("", "", ""), misconceptions=[])
+_registry.find = lambda name: half_it
+"""
+
+FOR_EVER = """
+def answer(x):
+    while True:
+        pass
+
+check("90.1", answer)
+"""
+
+SURVIVOR = """
+import time
+
+def survivor(x):
+    while True:
+        try:
+            print("noise")
+            time.sleep(0.001)
+        except:
+            pass
+
+check("90.1", survivor)
+"""
+
+EXITS = """
+def leave(x):
+    exit()
+
+check("90.1", leave)
+"""
+
+INTERRUPTED = """
+import _thread, threading
+
+threading.Timer(0.2, _thread.interrupt_main).start()
+check("90.1", answer)
+"""
+
+CELLS = [
+    SETUP,
+    FOR_EVER,
+    "print('next')",
+    SURVIVOR,
+    "time.sleep(0.3); print('still quiet')",
+    EXITS,
+    "time.sleep(0.3); print('alive')",
+    "def wrong(x):\n    y = 1\n    return y / 0\n\ncheck('90.1', wrong)",
+    "check('90.1', half)",
+    "solution('90.1')",
+    INTERRUPTED,
+]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLIB_PROGRESS", str(tmp_path_factory.mktemp("home") / "progress.json"))
+        patch.setenv("ATTNLIB_CHECK_SECONDS", "1")
+        patch.setenv("PYTHONPATH", str(Path(exercises.__file__).parents[2]))
+        nbclient.NotebookClient(notebook, timeout=60).execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+def text(cell):
+    """The text of a cell that has one output and no other."""
+    assert [(output.output_type, output.name) for output in cell] == [("stream", "stdout")]
+    return " ".join(cell[0].text.split())
+
+
+def test_an_endless_loop_gets_one_message_and_the_next_cell_works(outputs):
+    assert text(outputs[1]).startswith("90.1 stopped. After 1 second your function was still running")
+    assert text(outputs[2]) == "next"
+
+
+def test_a_survivor_does_not_write_into_other_cells(outputs):
+    assert "could not be stopped" in text(outputs[3])
+    assert text(outputs[4]) == "still quiet"
+
+
+def test_exit_does_not_end_the_kernel(outputs):
+    assert text(outputs[5]) == "90.1 not yet. Your function called exit. Return the result instead."
+    assert text(outputs[6]) == "alive"
+
+
+def test_the_stop_button_stops_the_answer(outputs):
+    assert text(outputs[10]) == "90.1 stopped, as you asked. Nothing was checked."
+
+
+def test_an_exception_names_the_line_of_the_cell(outputs):
+    assert text(outputs[7]) == (
+        "90.1 not yet. Your function raised an exception on input 1 of 2 (x = 2). "
+        "line 3: return y / 0 ZeroDivisionError: division by zero"
+    )
+
+
+def test_a_right_answer_and_the_solution(outputs):
+    assert text(outputs[8]).startswith("90.1 right.")
+    [output] = outputs[9]
+    assert output.data["text/markdown"] == "```python\ndef half(x):\n    return x / 2\n```"

@@ -1,0 +1,216 @@
+"""Answers that loop, flood, raise or exit do no harm and get one message."""
+
+import _thread
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from attnlib.exercises import Exercise, _guard, _sandbox, grade
+
+EXERCISE = Exercise(
+    id="02.1",
+    title="Half",
+    reference=lambda x: x / 2,
+    cases=lambda rng: [(rng.normal(size=3),), (rng.normal(size=4),)],
+    hints=("", "", ""),
+    misconceptions=[],
+)
+
+
+@pytest.fixture
+def _short(monkeypatch):
+    monkeypatch.setenv("ATTNLIB_CHECK_SECONDS", "0.3")
+    monkeypatch.setattr(_sandbox, "_PATIENCE", 0.3)
+
+
+@pytest.fixture
+def enough():
+    """Lets an answer that cannot be stopped end with its test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.mark.usefixtures("_short")
+def test_an_endless_loop_is_stopped():
+    running = []
+
+    def answer(x):
+        while True:
+            running.append(1)
+
+    verdict = grade(EXERCISE, answer)
+    assert verdict.kind == "stopped"
+    assert "After 0.3 seconds your function was still running, on input 1 of 2" in verdict.message
+    assert "could not be stopped" not in verdict.message
+    count = len(running)
+    time.sleep(0.1)
+    assert len(running) == count
+
+
+@pytest.mark.usefixtures("_short")
+def test_a_loop_that_swallows_everything_gets_one_message(enough, capsys):
+    def answer(x):
+        while not enough.is_set():
+            try:
+                print("still here")
+                time.sleep(0.001)
+            except BaseException:
+                continue
+
+    before = sys.stdout
+    verdict = grade(EXERCISE, answer)
+    assert "could not be stopped" in verdict.message
+    assert "restart the kernel" in verdict.message
+    print("mine")
+    time.sleep(0.1)
+    assert capsys.readouterr().out == "mine\n"
+    enough.set()
+    time.sleep(0.1)
+    assert grade(EXERCISE, lambda x: x / 2).kind == "right"
+    assert sys.stdout is before
+
+
+@pytest.mark.usefixtures("_short")
+def test_a_long_sleep_gets_one_message():
+    verdict = grade(EXERCISE, lambda x: time.sleep(2))
+    assert verdict.kind == "stopped"
+    assert "could not be stopped" in verdict.message
+
+
+def test_the_reader_can_stop_it():
+    timer = threading.Timer(0.1, _thread.interrupt_main)
+
+    def answer(x):
+        while True:
+            pass
+
+    timer.start()
+    verdict = grade(EXERCISE, answer)
+    assert verdict.message == "02.1 stopped, as you asked. Nothing was checked."
+
+
+def test_fifty_megabytes_become_a_few_lines(capsys):
+    def answer(x):
+        print("z" * 50_000_000)
+        print("z" * 50, file=sys.stderr)
+        return x / 2
+
+    verdict = grade(EXERCISE, answer)
+    assert verdict.kind == "right"
+    assert len(verdict.message) < 600
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_first_ten_lines_are_shown_and_the_rest_counted():
+    def answer(x):
+        for i in range(30):
+            print(i)
+        return x / 2
+
+    shown = grade(EXERCISE, answer).message.split("It printed:\n")[1].split("\n")
+    assert shown == [*(f"  {i}" for i in range(10)), "  ... and 50 more lines"]
+    assert grade(EXERCISE, lambda x: print("a") or x / 2).message.endswith("It printed:\n  a\n  a")
+
+
+def test_an_exception_names_the_learners_line():
+    def answer(x):
+        y = np.ones(7)
+        return np.concatenate([x @ y])
+
+    verdict = grade(EXERCISE, answer)
+    assert verdict.kind == "raised"
+    line = answer.__code__.co_firstlineno + 2
+    assert f"\n  line {line}: return np.concatenate([x @ y])\n  ValueError: matmul" in verdict.message
+    assert "Traceback" not in verdict.message
+
+
+def test_deep_recursion():
+    def answer(x):
+        return answer(x)
+
+    message = grade(EXERCISE, answer).message
+    assert "calls itself without end" in message
+    assert "RecursionError: maximum recursion depth exceeded" in message
+
+
+def raiser(error):
+    def answer(x):
+        raise error
+
+    return answer
+
+
+class UnprintableError(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x: sys.exit(), "Your function called exit."),
+        (lambda x: exit(), "Your function called exit."),
+        (raiser(SystemExit("bye")), "Your function called exit."),
+        (raiser(KeyboardInterrupt()), "KeyboardInterrupt"),
+        (raiser(GeneratorExit()), "GeneratorExit"),
+        (raiser(UnprintableError()), "UnprintableError"),
+        (raiser(ValueError("a\n" * 1000)), "ValueError: a a a"),
+    ],
+)
+def test_whatever_is_raised_becomes_a_message(answer, words):
+    verdict = grade(EXERCISE, answer)
+    assert verdict.kind == "raised"
+    assert words in verdict.message
+    assert len(verdict.message) < 700
+    assert not sys.stdin.closed
+
+
+def test_warnings_are_summarised_where_the_answer_is_wrong():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        wrong = grade(EXERCISE, lambda x: x / np.zeros(len(x)))
+        right = grade(EXERCISE, lambda x: (x / np.zeros(len(x)), x / 2)[1])
+    assert "  RuntimeWarning: divide by zero encountered in divide (2 times)" in wrong.message
+    assert right.message == "02.1 right. Your function agrees with ours on all 2 inputs."
+    assert not seen
+
+
+def test_the_callers_errstate_holds_in_the_answer():
+    with np.errstate(all="raise"):
+        assert "FloatingPointError" in grade(EXERCISE, lambda x: x / np.zeros(len(x))).message
+
+
+def test_without_threads_the_answer_runs_without_a_limit(monkeypatch, capsys):
+    def no_threads(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_threads)
+    verdict = grade(EXERCISE, lambda x: print("hello") or x / 2)
+    print("after")
+    assert verdict.message.endswith("It printed:\n  hello\n  hello")
+    assert capsys.readouterr().out == "after\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "\n", "b", "\n"], "a\nb"),
+        (["a\n\n\n"], "a"),
+        ([f"{i}\n" for i in range(11)], "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n... and 1 more line"),
+        (["abc\n", "z" * 500, "\n", "end"], "abc\n... and 2 more lines"),
+        (["z" * 500], "z" * 400 + "\n... and 100 more characters"),
+        (["z" * 9000, "\n", "more"], "z" * 400 + "\n... and 8,605 more characters"),
+    ],
+)
+def test_an_excerpt(written, shown):
+    sink = _guard.Sink()
+    for text in written:
+        sink.write(text)
+    assert sink.excerpt() == shown
