@@ -1,0 +1,64 @@
+"""What every test runs under, and the half of checking a lesson that nbval leaves out: its pictures.
+
+This file lies at the root because pytest hands a lesson in ``notebooks/`` only to the files above it.
+"""
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from nbval.plugin import IPyNbCell, NbCellError
+
+from building.pictures import differences
+from building.running import environment
+
+SCRATCH = tempfile.TemporaryDirectory(prefix="attnlib-")
+os.environ.update(environment(Path(SCRATCH.name)))
+
+LESSON = re.compile(r"notebooks/(\d\d)_\w+\.ipynb(?=::)")
+ADVICE = """\
+{path}: stored outputs differ from fresh ones.
+  If the change is meant: make build NB={number}, look at it, commit.
+  If not, the code changed behaviour."""
+
+
+def pytest_configure(config):
+    """Keep nbval's colours out of a log; it writes them wherever it is not told otherwise."""
+    if config.option.color == "auto" and not sys.stdout.isatty():
+        config.option.color = "no"
+
+
+def pytest_unconfigure():
+    """Leave nothing behind."""
+    SCRATCH.cleanup()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Start each lesson as a new reader does, with no exercise done."""
+    if isinstance(item, IPyNbCell) and item.cell_num == 0:
+        Path(os.environ["ATTNLIB_PROGRESS"]).unlink(missing_ok=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """After nbval has run a cell and compared its text, compare its pictures."""
+    result = yield
+    if isinstance(item, IPyNbCell) and item.options["check"] and item.test_outputs is not None:
+        differ = differences(item.cell.outputs, item.test_outputs)
+        if differ:
+            raise NbCellError(item.cell_num, f"Pictures differ: {differ}", item.cell.source)
+    return result
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say what to do about lessons that no longer print what they did."""
+    failed = terminalreporter.getreports("failed") + terminalreporter.getreports("error")
+    lessons = {found.group(): found.group(1) for report in failed if (found := LESSON.search(report.nodeid))}
+    if lessons:
+        terminalreporter.section("what to do about the lessons")
+    for path, number in sorted(lessons.items()):
+        terminalreporter.write_line(ADVICE.format(path=path, number=number))

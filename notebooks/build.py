@@ -1,0 +1,235 @@
+"""Build the course: ``source/NN_title.md`` -> executed ``NN_title.ipynb``, the same bytes every time.
+
+python notebooks/build.py             build the lessons that changed, then the pages made from them
+python notebooks/build.py 01 02       build these, changed or not
+python notebooks/build.py --all       build every lesson
+python notebooks/build.py --pull 01   bring an edit made in JupyterLab back to the source
+python notebooks/build.py --check     say what a build would do; exit 1 if anything
+python notebooks/build.py --force ... let one side win where both were edited; the other is backed up
+
+``make build`` and ``make pull`` call it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from building.lessons import (
+    Cell,
+    Course,
+    Lesson,
+    LessonError,
+    notebook_text,
+    read_notebook,
+    read_source,
+    to_cells,
+    unrun_notebook,
+    write_source,
+)
+from building.pictures import gallery, write_figures
+from building.rules import output_problems, source_problems
+from building.running import run, tidy
+from building.sides import State, advice, sources, state, without_slides
+
+COURSE = Course(Path(__file__).resolve().parent.parent)
+
+# The syllabus in the README stands between these two lines.
+SYLLABUS = "<!-- syllabus: made from attnlib/course.py by make build -->"
+END_OF_SYLLABUS = "<!-- end of syllabus -->"
+
+
+def build(lesson: Lesson, *, force: bool = False) -> int:
+    """Run a lesson and write its notebook and pictures; nothing is written if anything is wrong.
+
+    Returns the number of pictures.
+    """
+    cells = sources(lesson)
+    edited = state(lesson) in (State.NOTEBOOK, State.CONFLICT)
+    if edited and not force:
+        raise LessonError(advice(lesson))
+    _raise_if(source_problems(cells))
+    notebook = unrun_notebook(cells, lesson.number)
+    run(notebook, lesson.notebook.parent)
+    tidy(notebook)
+    _raise_if(output_problems(notebook))
+    if edited:
+        say(f"{lesson.name}: the edited notebook is kept as {backup(lesson.notebook).name}")
+    canonise(lesson, cells)
+    replace_text(lesson.notebook, notebook_text(notebook))
+    return write_figures(lesson, notebook)
+
+
+def pull(lesson: Lesson, *, force: bool = False) -> str:
+    """Write the notebook's cells back to the source; return what was done, in words."""
+    if not lesson.notebook.exists():
+        raise LessonError(f"{lesson.notebook.name} does not exist: there is nothing to pull.")
+    found, cells, edited = state(lesson), sources(lesson), to_cells(read_notebook(lesson.notebook))
+    if found not in (State.NOTEBOOK, State.CONFLICT):
+        return f"nothing to pull, the lesson {found.value}"
+    if found is State.CONFLICT and not force:
+        raise LessonError(advice(lesson))
+    _raise_if(_unwritable(lesson))
+    wanted = without_slides(edited, cells)
+    text = write_source(wanted)
+    if read_source(text) != wanted:
+        raise LessonError("MyST cannot hold these cells: is there a `+++` line or a {code-cell} in a Markdown cell?")
+    done = f"{lesson.source.name} now has the notebook's cells; next: make build NB={lesson.number}"
+    if found is State.CONFLICT:
+        done += f" (the source as it was: {backup(lesson.source).name})"
+    replace_text(lesson.source, text)
+    return done
+
+
+def _unwritable(lesson: Lesson) -> list[str]:
+    nodes = enumerate(read_notebook(lesson.notebook).cells, 1)
+    return [f"cell {i} holds a pasted picture, which a source cannot" for i, node in nodes if node.get("attachments")]
+
+
+def _raise_if(problems: Sequence[str]) -> None:
+    if problems:
+        raise LessonError("\n  ".join(problems))
+
+
+def canonise(lesson: Lesson, cells: Sequence[Cell]) -> None:
+    """Put a source in canonical form, so that a pull changes what was edited and nothing else."""
+    text = write_source(cells)
+    if text != lesson.source.read_text("utf-8"):
+        say(f"{lesson.name}: put source/{lesson.source.name} in canonical form (layout only)")
+        replace_text(lesson.source, text)
+
+
+def backup(path: Path) -> Path:
+    """Copy a file to the first free name beside it (``.bak``, ``.2.bak``, ...)."""
+    copy, number = path.with_name(f"{path.name}.bak"), 1
+    while copy.exists():
+        number += 1
+        copy = path.with_name(f"{path.name}.{number}.bak")
+    copy.write_bytes(path.read_bytes())
+    return copy
+
+
+def claims(course: Course) -> str | None:
+    """The ledger of claims, once attnlib has one."""
+    try:
+        ledger = importlib.import_module("attnlib.claims")
+    except ModuleNotFoundError as error:
+        if error.name not in ("attnlib", "attnlib.claims"):
+            raise
+        return None
+    return ledger.as_markdown() if hasattr(ledger, "as_markdown") else None
+
+
+def syllabus(course: Course) -> str | None:
+    """The README with the syllabus between its two marks."""
+    readme = course.root / "README.md"
+    if not readme.exists():
+        return None
+    above, _, rest = readme.read_text("utf-8").partition(SYLLABUS)
+    below = rest.partition(END_OF_SYLLABUS)[2]
+    table = importlib.import_module("attnlib.course").as_markdown()
+    return f"{above}{SYLLABUS}\n\n{table}\n\n{END_OF_SYLLABUS}{below}"
+
+
+#: Pages that are made, not written: path -> function of the course (None: not to be made yet).
+PAGES: dict[str, Callable[[Course], str | None]] = {
+    "figures/README.md": gallery,
+    "notebooks/CLAIMS.md": claims,
+    "README.md": syllabus,
+}
+
+
+def stale_pages(course: Course) -> dict[str, str]:
+    """The derived pages that are not what they should be, and what they should be."""
+    wanted = {path: make(course) for path, make in PAGES.items()}
+    return {
+        path: text
+        for path, text in wanted.items()
+        if text is not None and (not (course.root / path).exists() or (course.root / path).read_text("utf-8") != text)
+    }
+
+
+def publish(course: Course) -> None:
+    """Write what is made from the notebooks: the pictures of those that are up to date, and the pages."""
+    for lesson in course.lessons():
+        if state(lesson) is State.CURRENT:
+            write_figures(lesson, read_notebook(lesson.notebook))
+    for path, text in stale_pages(course).items():
+        replace_text(course.root / path, text)
+        say(f"{path}: written")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file in one step, so that an interrupted build leaves the old one whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    part.replace(path)
+
+
+def say(line: str) -> None:
+    """Print a line at once, also where the output is not a terminal."""
+    print(line, flush=True)
+
+
+def check(course: Course) -> int:
+    """Say what a build would do."""
+    late = [advice(lesson) for lesson in course.lessons() if state(lesson) is not State.CURRENT]
+    late += [f"{path} is not current: make build" for path in stale_pages(course)]
+    late += [f"{path.name} belongs to no source: delete it" for path in course.orphans()]
+    for line in late:
+        say(line)
+    return 1 if late else 0
+
+
+def chosen(course: Course, numbers: Sequence[str], *, every: bool) -> list[Lesson]:
+    """The lessons to work on: those named, or all, or those that are not up to date."""
+    lessons = course.lessons()
+    unknown = set(numbers) - {lesson.number for lesson in lessons}
+    if unknown:
+        raise LessonError(f"There is no lesson {', '.join(sorted(unknown))}.")
+    if numbers:
+        return [lesson for lesson in lessons if lesson.number in numbers]
+    return lessons if every else [lesson for lesson in lessons if state(lesson) is not State.CURRENT]
+
+
+def work(course: Course, args: argparse.Namespace) -> int:
+    """Do what the command line asks for; return the exit status."""
+    failed = 0
+    for lesson in chosen(course, [number.zfill(2) for number in args.lessons], every=args.all):
+        try:
+            if args.pull:
+                say(f"{lesson.name}: {pull(lesson, force=args.force)}")
+            else:
+                say(f"{lesson.name}: built, {build(lesson, force=args.force)} figures")
+        except LessonError as error:
+            failed += 1
+            print(f"{lesson.name} is left as it was.\n  {error}", file=sys.stderr, flush=True)
+    if not args.pull:
+        publish(course)
+    return 1 if failed else 0
+
+
+def main(argv: Sequence[str] | None = None, course: Course = COURSE) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lessons", nargs="*", metavar="NN", help="lesson numbers")
+    parser.add_argument("--all", action="store_true", help="every lesson, changed or not")
+    parser.add_argument("--force", action="store_true", help="overwrite the edited side, leaving a backup")
+    parser.add_argument("--pull", action="store_true", help="notebook -> source")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    args = parser.parse_args(argv)
+    if args.pull and not args.lessons:
+        parser.error("--pull needs the number of a lesson (make pull NB=01)")
+    try:
+        return check(course) if args.check else work(course, args)
+    except LessonError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,277 @@
+"""What a lesson is: its cells, their two written forms, and what is wrong with them. Nothing here runs code.
+
+A lesson has a source, ``source/NN_title.md`` (MyST Markdown, what people edit), and a notebook,
+``NN_title.ipynb`` (executed, what people open). Both are read into the same list of `Cell`, so that
+"has this lesson changed, and on which side" is a comparison of lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+MAX_SLIDE_LINES = 5
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+# Without jupytext's version number: an upgrade of jupytext is no edit of a lesson.
+HEADER = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  name: python3
+  display_name: Python 3
+  language: python
+---
+
+"""
+METADATA = {"tags": list, "slideshow": dict, "figure": str}
+
+
+class LessonError(Exception):
+    """A lesson cannot be built, pulled or read; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where the files of a course lie."""
+
+    root: Path
+
+    @property
+    def notebooks(self) -> Path:
+        """The folder of the executed notebooks."""
+        return self.root / "notebooks"
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the pictures."""
+        return self.root / "figures"
+
+    def lessons(self) -> list[Lesson]:
+        """Every lesson that has a source, in order."""
+        found = [
+            Lesson(self, path.stem)
+            for path in sorted((self.notebooks / "source").glob("*.md"))
+            if re.match(r"\d\d_", path.name)
+        ]
+        twice = [n for n, count in Counter(lesson.number for lesson in found).items() if count > 1]
+        if twice:
+            raise LessonError(f"Two sources share the number {twice[0]}. Each lesson needs its own.")
+        return found
+
+    def orphans(self) -> list[Path]:
+        """Notebooks and figures that no source accounts for."""
+        known = {lesson.name for lesson in self.lessons()}
+        numbers = {name[:2] for name in known}
+        notebooks = [p for p in self.notebooks.glob("[0-9][0-9]_*.ipynb") if p.stem not in known]
+        return sorted(notebooks) + sorted(p for p in self.figures.glob("*.png") if p.name[:2] not in numbers)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson: its name (``01_title``) and its files."""
+
+    course: Course
+    name: str
+
+    @property
+    def number(self) -> str:
+        """The two digits in front of the name."""
+        return self.name[:2]
+
+    @property
+    def source(self) -> Path:
+        """The text that people edit."""
+        return self.course.notebooks / "source" / f"{self.name}.md"
+
+    @property
+    def notebook(self) -> Path:
+        """The executed notebook."""
+        return self.course.notebooks / f"{self.name}.ipynb"
+
+    def figure(self, name: str) -> Path:
+        """Where the picture of the cell with ``figure: name`` is written."""
+        return self.course.figures / f"{self.number}_{name}.png"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell, reduced to what the course keeps; ``slide`` is None where the default rule decides."""
+
+    kind: str
+    source: str
+    tags: tuple[str, ...] = ()
+    slide: str | None = None
+    figure: str | None = None
+    id: str = field(default="", compare=False)
+
+    @property
+    def lines(self) -> int:
+        """Number of lines that are not blank."""
+        return sum(bool(line.strip()) for line in self.source.splitlines())
+
+    @property
+    def first_line(self) -> str:
+        """The first line with something on it, to recognise the cell by."""
+        return next((line.strip() for line in self.source.splitlines() if line.strip()), "")
+
+    @property
+    def live(self) -> bool:
+        """Whether the output lives only in a running notebook and is not stored."""
+        return "live" in self.tags
+
+    def metadata(self) -> dict[str, object]:
+        """The metadata that is written to a file, in one fixed order."""
+        found: dict[str, object] = {}
+        if self.tags:
+            found["tags"] = list(self.tags)
+        if self.slide is not None:
+            found["slideshow"] = {"slide_type": self.slide}
+        if self.figure is not None:
+            found["figure"] = self.figure
+        return found
+
+    def digest(self) -> str:
+        """A short fingerprint of everything that is kept."""
+        kept = json.dumps([self.kind, self.source, self.metadata()], sort_keys=True)
+        return hashlib.sha256(kept.encode()).hexdigest()[:12]
+
+
+def to_cell(node: NotebookNode) -> Cell:
+    """Read one notebook cell; metadata that the course does not know is left behind."""
+    metadata = node.metadata
+    return Cell(
+        kind=node.cell_type,
+        source=_trim(node.source),
+        tags=tuple(metadata.get("tags", ())),
+        slide=metadata.get("slideshow", {}).get("slide_type") or None,
+        figure=metadata.get("figure"),
+        id=node.get("id", ""),
+    )
+
+
+def _trim(text: str) -> str:
+    """Leave out blank lines at the start and all blanks at the end: MyST does not keep them."""
+    return re.sub(r"\A(?:[ \t]*\n)+", "", text).rstrip()
+
+
+def to_cells(notebook: NotebookNode) -> list[Cell]:
+    """Read a notebook's cells; blank ones (JupyterLab leaves one at the end) do not count."""
+    return [cell for cell in map(to_cell, notebook.cells) if cell.source.strip()]
+
+
+def read_source(text: str) -> list[Cell]:
+    """Read a lesson's Markdown."""
+    try:
+        notebook = jupytext.reads(text, fmt="md:myst")
+    except Exception as error:
+        raise LessonError(f"This is no lesson in MyST Markdown: {error}") from error
+    for number, node in enumerate(notebook.cells, 1):
+        _check_metadata(f"Cell {number}, which starts `{node.source[:40]}`,", node.metadata)
+    return [replace(cell, id="") for cell in to_cells(notebook)]
+
+
+def _check_metadata(name: str, metadata: dict[str, object]) -> None:
+    for key, value in metadata.items():
+        if key not in METADATA:
+            raise LessonError(f"{name} has metadata {key!r}. A source knows {', '.join(METADATA)}.")
+        if not isinstance(value, METADATA[key]):
+            raise LessonError(f"{name} has {key}: {value!r}. Expected a {METADATA[key].__name__}.")
+    extra = set(metadata.get("slideshow", ())) - {"slide_type"}
+    if extra:
+        raise LessonError(f"{name} has slideshow: {sorted(extra)[0]}. A source knows slide_type.")
+
+
+def write_source(cells: Iterable[Cell]) -> str:
+    """Write a lesson's Markdown in its one canonical form."""
+    notebook = new_notebook(cells=[to_node(cell) for cell in cells], metadata={"kernelspec": KERNEL})
+    text = jupytext.writes(notebook, fmt="md:myst")
+    _, _, body = text.partition("\n---\n")
+    return HEADER + body.lstrip("\n")
+
+
+def canonical(text: str) -> str:
+    """The canonical form of a lesson's Markdown."""
+    return write_source(read_source(text))
+
+
+def to_node(cell: Cell, **fields: object) -> NotebookNode:
+    """Make a notebook cell, not yet run."""
+    make = new_code_cell if cell.kind == "code" else new_markdown_cell
+    return make(cell.source, metadata=cell.metadata(), **fields)
+
+
+def default_slide(cell: Cell, *, first: bool = False) -> str:
+    """What a cell is in the deck if its source does not say: a slide, or only for reading."""
+    heading = re.match(r"#{1,2} ", cell.source) and cell.lines <= MAX_SLIDE_LINES
+    shown = first or cell.figure if cell.kind == "code" else first or heading
+    return "slide" if shown else "skip"
+
+
+def with_slides(cells: Sequence[Cell]) -> list[Cell]:
+    """Give every cell the slide type that the deck will use."""
+    return [
+        cell if cell.slide is not None else replace(cell, slide=default_slide(cell, first=i == 0))
+        for i, cell in enumerate(cells)
+    ]
+
+
+def cell_id(index: int) -> str:
+    """The part of a cell's id that counts: ``c07`` for the seventh cell."""
+    return f"c{index + 1:02d}"
+
+
+def unrun_notebook(cells: Sequence[Cell], number: str) -> NotebookNode:
+    """Make the notebook of a lesson, not yet run, with the fingerprints that tell a later edit apart."""
+    cells = with_slides(cells)
+    nodes = [to_node(cell, id=f"{number}-{cell_id(i)}") for i, cell in enumerate(cells)]
+    metadata = {
+        "kernelspec": KERNEL,
+        "attnlib": {"cells": " ".join(cell.digest() for cell in cells)},
+    }
+    return new_notebook(cells=nodes, metadata=metadata)
+
+
+def where(number: int, cell: Cell) -> str:
+    """Name a cell in a message, by its place and its first line."""
+    line = cell.first_line
+    return f"cell {number} (`{line if len(line) <= 60 else line[:57] + '...'}`)"
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Read a notebook file."""
+    try:
+        return nbformat.read(path, as_version=4)
+    except Exception as error:
+        raise LessonError(
+            f"{path.name} is no notebook ({str(error)[:100]}). If a merge left it so, delete it: "
+            f"make build NB={path.name[:2]} makes it again from the source."
+        ) from error
+
+
+def notebook_text(notebook: NotebookNode) -> str:
+    """A notebook as it is written to a file: the same bytes for the same notebook."""
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+def tags_of(node: NotebookNode) -> Sequence[str]:
+    """The tags of a notebook's cell."""
+    return node.metadata.get("tags", ())
+
+
+def raised_untagged(node: NotebookNode) -> bool:
+    """Whether a notebook's cell stores an error that the lesson does not mean to show."""
+    raised = any(out.output_type == "error" for out in node.get("outputs", ()))
+    return raised and "raises-exception" not in tags_of(node)

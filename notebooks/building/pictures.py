@@ -1,0 +1,97 @@
+"""The pictures of a lesson: found in its notebook, written to ``figures/``, compared, listed in a gallery."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from matplotlib.image import imread
+from nbformat import NotebookNode
+
+from .lessons import Course, Lesson, read_notebook
+
+TOLERANCE = 2.0  # root mean square over pixels, of 255: a font's hinting stays below, a moved line does not
+
+
+def pngs(outputs: Iterable[NotebookNode]) -> list[bytes]:
+    """The PNG pictures among a cell's outputs."""
+    return [base64.b64decode(out["data"]["image/png"]) for out in outputs if "image/png" in out.get("data", {})]
+
+
+def figures(notebook: NotebookNode) -> Iterator[tuple[str, bytes, str]]:
+    """Each picture of a notebook: its name, its PNG, its alt text."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "figure" in cell.metadata:
+            for output in cell.outputs:
+                for png in pngs([output]):
+                    yield cell.metadata["figure"], png, output.metadata.get("image/png", {}).get("alt", "")
+
+
+def difference(stored: bytes, fresh: bytes) -> str:
+    """Say how two PNG pictures differ beyond the tolerance; empty if they do not."""
+    if stored == fresh:
+        return ""
+    a, b = (imread(io.BytesIO(png), "png")[..., :3] * 255 for png in (stored, fresh))
+    if a.shape != b.shape:
+        sizes = [f"{width} x {height}" for height, width, _ in (a.shape, b.shape)]
+        return f"the stored picture is {sizes[0]} pixels, a fresh one {sizes[1]}"
+    rms = float(np.sqrt(((a - b) ** 2).mean()))
+    if rms <= TOLERANCE:
+        return ""
+    return f"the stored picture differs from a fresh one by {rms:.1f} of 255 (root mean square over pixels)"
+
+
+def differences(stored: Iterable[NotebookNode], fresh: Iterable[NotebookNode]) -> str:
+    """Say how the pictures among stored outputs differ from those among fresh ones; empty if they do not."""
+    old, new = pngs(stored), pngs(fresh)
+    if len(old) != len(new):
+        return f"{len(old)} pictures are stored, a fresh run draws {len(new)}"
+    return next(filter(None, map(difference, old, new)), "")
+
+
+def write_figures(lesson: Lesson, notebook: NotebookNode) -> int:
+    """Write a lesson's pictures to ``figures/``, take away those it no longer has; return how many it has."""
+    lesson.course.figures.mkdir(exist_ok=True)
+    wanted = {lesson.figure(name): png for name, png, _ in figures(notebook)}
+    for path in lesson.course.figures.glob(f"{lesson.number}_*.png"):
+        if path not in wanted:
+            path.unlink()
+    for path, png in wanted.items():
+        path.write_bytes(png)
+    return len(wanted)
+
+
+def gallery(course: Course) -> str | None:
+    """The page that shows every figure of the course (None: there is none yet)."""
+    parts = [
+        "# Figures\n\nEvery picture of the course, with the lesson that draws it. "
+        "`make build` writes this page and the pictures.\n"
+    ]
+    for lesson in course.lessons():
+        if lesson.notebook.exists():
+            parts += _gallery_of(lesson, read_notebook(lesson.notebook))
+    return "\n".join(parts) if len(parts) > 1 else None
+
+
+def _gallery_of(lesson: Lesson, notebook: NotebookNode) -> Iterator[str]:
+    shown = list(figures(notebook))
+    if shown:
+        yield f"## [{_escape(title(notebook))}](../notebooks/{lesson.notebook.name})\n"
+    for name, _, alt in shown:
+        file = lesson.figure(name).name
+        yield f"![{_escape(alt)}]({file})\n\n`{file}`\n"
+
+
+def title(notebook: NotebookNode) -> str:
+    """The first heading of a lesson."""
+    for cell in notebook.cells:
+        for line in cell.source.splitlines():
+            if cell.cell_type == "markdown" and line.startswith("# "):
+                return line.removeprefix("# ").strip()
+    return "Untitled"
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", r"\[").replace("]", r"\]")

@@ -1,0 +1,91 @@
+"""Running a notebook in the same surroundings everywhere, and keeping of its outputs what is worth it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+from .lessons import LessonError, raised_untagged, tags_of, to_cell, where
+
+SECONDS_A_CELL = 120
+PICTURE_METADATA = ("alt", "height", "width")
+
+
+def environment(scratch: Path) -> dict[str, str]:
+    """The variables under which lessons run: nothing of the reader's own settings, no progress bars.
+
+    ``scratch`` is an empty folder for what a run leaves behind.
+    """
+    matplotlib = importlib.util.find_spec("matplotlib")
+    defaults = Path(matplotlib.origin).parent / "mpl-data" / "matplotlibrc" if matplotlib else scratch
+    return {
+        "ATTNLIB_PROGRESS": str(scratch / "progress.json"),
+        "IPYTHONDIR": str(scratch / "ipython"),
+        "MATPLOTLIBRC": str(defaults),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "OMP_NUM_THREADS": "1",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONSTARTUP": "",
+        "PYTHONWARNINGS": "",
+        "SOURCE_DATE_EPOCH": "0",
+        "TQDM_DISABLE": "1",
+    }
+
+
+def run(notebook: NotebookNode, folder: Path) -> None:
+    """Run every cell of ``notebook`` in a fresh kernel and store the outputs in it."""
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS_A_CELL,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        shutdown_kernel="immediate",
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+        resources={"metadata": {"path": str(folder)}},
+    )
+    with TemporaryDirectory() as scratch:
+        try:
+            client.execute(env=os.environ | environment(Path(scratch)))
+        except CellTimeoutError as error:
+            raise LessonError(f"a cell ran for more than {SECONDS_A_CELL} seconds") from error
+        except DeadKernelError as error:
+            raise LessonError("the kernel died") from error
+        except CellExecutionError as error:
+            failed = next(i for i, cell in enumerate(notebook.cells) if raised_untagged(cell))
+            name = where(failed + 1, to_cell(notebook.cells[failed]))
+            raise LessonError(f"{name} raised {error.ename}: {error.evalue}") from error
+
+
+def tidy(notebook: NotebookNode) -> None:
+    """Keep of a run what a reader needs, in the one form that a second run gives too."""
+    notebook.metadata = NotebookNode({key: notebook.metadata[key] for key in ("kernelspec", "attnlib")})
+    notebook.metadata["language_info"] = NotebookNode(name="python")
+    for node in notebook.cells:
+        if node.cell_type == "code":
+            node.outputs = [] if "live" in tags_of(node) else [_tidy_output(out) for out in node.outputs]
+
+
+def _tidy_output(output: NotebookNode) -> NotebookNode:
+    if output.output_type == "error":
+        # The frames above the message name files on this machine; the message is what the lesson shows.
+        output.traceback = [f"{output.ename}: {output.evalue}"]
+    elif "data" in output:
+        output.metadata = _picture_metadata(output)
+    return output
+
+
+def _picture_metadata(output: NotebookNode) -> NotebookNode:
+    if "image/png" not in output.data:
+        return NotebookNode()
+    found = dict(output.metadata.get("image/png", {}))
+    found["alt"] = " ".join(output.data.get("text/plain", "").split())
+    kept = {key: found[key] for key in PICTURE_METADATA if found.get(key)}
+    return NotebookNode({"image/png": NotebookNode(kept)})

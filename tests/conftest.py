@@ -1,0 +1,119 @@
+"""What tests share: the same examples every time, and a small course of three lessons, built once."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+import build
+from building.lessons import HEADER, Course, Lesson
+
+# A test that fails only now and then, or only on a slow machine, teaches people to run it again.
+settings.register_profile("course", deadline=None, derandomize=True, database=None)
+settings.load_profile("course")
+
+STANDIN = """
+import io
+
+from matplotlib.figure import Figure
+
+
+class Picture:
+    def __init__(self, ys, alt):
+        self.ys, self.alt = ys, alt
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        figure, file = Figure(figsize=(2, 1), dpi=50), io.BytesIO()
+        figure.add_axes((0, 0, 1, 1)).plot(self.ys, linewidth=5)
+        figure.savefig(file, format="png")
+        size = {"width": 100, "height": 50}
+        return {"image/png": file.getvalue(), "text/plain": self.alt}, {"image/png": size}
+"""
+
+FIRST = """\
+# 1 · A line
+
+What does it look like?
+
+```{code-cell}
+from standin import Picture
+x = 2
+x + 1
+```
+
+## Look
+
+```{code-cell}
+:figure: line
+
+Picture([1, 3, 2], "A line that rises to 3 and falls to 2")
+```
+
+```{code-cell}
+:tags: [live, nbval-ignore-output]
+
+from ipywidgets import interact
+interact(lambda a: print(a), a=(0, 3));
+```
+
+Prose with $x^2$ that is only for reading.
+
++++ {"slideshow": {"slide_type": "slide"}}
+
+A paragraph that is shown as a slide.
+
+```{code-cell}
+:tags: [raises-exception]
+
+[][1]
+```
+
+```{code-cell}
+print("one"); print("two")
+```
+"""
+
+SECOND = """\
+# 2 · A falling line
+
+```{code-cell}
+:figure: fall
+
+from standin import Picture
+Picture([3, 1], "A line that falls to 1")
+```
+"""
+
+THIRD = """\
+# 3 · A sum
+
+```{code-cell}
+1 + 1
+```
+"""
+
+
+@pytest.fixture(scope="session")
+def built_course(tmp_path_factory) -> Course:
+    """The small course, built. Not to be written to: see `course`."""
+    root = tmp_path_factory.mktemp("built")
+    (root / "notebooks" / "source").mkdir(parents=True)
+    (root / "notebooks" / "standin.py").write_text(STANDIN)
+    for name, text in {"01_line": FIRST, "02_fall": SECOND, "03_sum": THIRD}.items():
+        (root / "notebooks" / "source" / f"{name}.md").write_text(HEADER + text)
+    made = Course(root)
+    assert build.main([], made) == 0
+    return made
+
+
+@pytest.fixture
+def course(built_course, tmp_path) -> Course:
+    """A copy of the small course, built, to be played with."""
+    return Course(Path(shutil.copytree(built_course.root, tmp_path / "course")))
+
+
+@pytest.fixture
+def line(course) -> Lesson:
+    """Its first lesson."""
+    return course.lessons()[0]

@@ -1,0 +1,191 @@
+"""Open every lesson in JupyterLab as `make lab` does, in a real browser, and run all its cells."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+from nbformat import write
+
+from build import COURSE
+from building.lessons import LessonError, read_notebook
+from building.running import SECONDS_A_CELL
+
+playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+LESSONS = sorted(COURSE.notebooks.glob("[0-9][0-9]_*.ipynb"))
+PATIENCE = 120  # seconds for what takes two on an idle machine: a limit, not an expectation
+
+pytestmark = [
+    pytest.mark.skipif(
+        CHROMIUM is None,
+        reason="no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path",
+    ),
+    pytest.mark.skipif(not LESSONS, reason="there is no lesson yet"),
+]
+
+
+def until(ready, what, *, seconds=PATIENCE, page=None):
+    """Wait until ``ready()`` gives something, and give it back; a page goes on hearing its events."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := ready():
+            return found
+        page.wait_for_timeout(200) if page else time.sleep(0.2)
+    raise AssertionError(f"waited {seconds} s for {what}")
+
+
+class Lab:
+    """A JupyterLab server over a copy of the notebooks."""
+
+    def __init__(self, root):
+        self.root = root
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        options = ["--no-browser", f"--port={self.port}", "--ServerApp.port_retries=0"]
+        options += ["--IdentityProvider.token=secret"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            options.append("--allow-root")
+        # As in the Makefile, but for the options that a reader might give in LAB_ARGS.
+        command = [sys.executable, "-m", "jupyterlab", "--config=notebooks/lab/config.py", *options]
+        self.log = (root / "lab.log").open("w")
+        own = {f"JUPYTER_{name}_DIR": str(root / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+        own |= {f"JUPYTERLAB_{name}_DIR": str(root / name) for name in ("SETTINGS", "WORKSPACES")}
+        self.server = subprocess.Popen(
+            command, cwd=root, env=os.environ | own, stdout=self.log, stderr=subprocess.STDOUT
+        )
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def ask(self, path, method="GET"):
+        """Ask the server's API."""
+        request = Request(f"{self.url}/api/{path}", method=method, headers={"Authorization": "token secret"})
+        with urlopen(request, timeout=PATIENCE) as answer:
+            return json.loads(answer.read() or "null")
+
+    def ready(self):
+        """Whether the server answers."""
+        assert self.server.poll() is None, f"JupyterLab stopped:\n{(self.root / 'lab.log').read_text()}"
+        try:
+            return self.ask("status")
+        except (URLError, ConnectionError):
+            return None
+
+    def close(self):
+        """Stop the server and its kernels."""
+        self.server.terminate()
+        try:
+            self.server.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.server.kill()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    root = tmp_path_factory.mktemp("lab")
+    kept_out = shutil.ignore_patterns("source", "*.bak", ".ipynb_checkpoints", "__pycache__")
+    shutil.copytree(COURSE.notebooks, root / "notebooks", ignore=kept_out)
+    server = Lab(root)
+    try:
+        until(server.ready, "JupyterLab to answer")
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as play:
+        flags = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(lab, browser):
+    """A page that remembers what it asked for and what went wrong in it."""
+    tab = browser.new_page(viewport={"width": 1300, "height": 900})
+    tab.set_default_timeout(PATIENCE * 1000)
+    tab.asked, tab.errors = [], []
+    tab.on("request", lambda request: tab.asked.append(request.url))
+    tab.on("websocket", lambda websocket: tab.asked.append(websocket.url))
+    tab.on("pageerror", lambda error: tab.errors.append(str(error)))
+    yield tab
+    tab.close()
+    for session in lab.ask("sessions"):
+        lab.ask(f"sessions/{session['id']}", "DELETE")
+
+
+def elsewhere(lab, urls):
+    """The addresses that are not this machine's."""
+    home = f"127.0.0.1:{lab.port}"
+    parts = [(url, urlsplit(url)) for url in urls]
+    return [url for url, part in parts if part.scheme not in ("data", "blob", "about") and part.netloc != home]
+
+
+def strip(path):
+    """Take the outputs away, so that what is there afterwards was made here."""
+    notebook = read_notebook(path)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    write(notebook, path)
+
+
+def untagged_errors(code):
+    """The errors among outputs that the lesson does not mean to show."""
+    return [
+        f"{cell.id}: {out.ename}: {out.evalue}"
+        for cell in code
+        for out in cell.outputs
+        if out.output_type == "error" and "raises-exception" not in cell.metadata.get("tags", ())
+    ]
+
+
+def saved(lab, page, path):
+    """Save the notebook in the browser; its code cells once all were run or one has failed."""
+    if any(session["kernel"]["execution_state"] != "idle" for session in lab.ask("sessions")):
+        return None
+    page.keyboard.press("ControlOrMeta+s")
+    try:
+        code = [cell for cell in read_notebook(path).cells if cell.cell_type == "code"]
+    except LessonError:  # caught while it was being written
+        return None
+    finished = all(cell.execution_count for cell in code if cell.source.strip())
+    return code if finished or untagged_errors(code) else None
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_runs_in_jupyterlab(lab, page, path):
+    copy = lab.root / "notebooks" / path.name
+    strip(copy)
+    # Lesson 00 is what opens by itself.
+    address = "" if path.name.startswith("00") else f"lab/tree/notebooks/{path.name}"
+    page.goto(f"{lab.url}/{address}?token=secret&reset")
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+    assert path.name in page.url
+    page.get_by_text("| Idle").first.wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    limit = PATIENCE + SECONDS_A_CELL
+    code = until(lambda: saved(lab, page, copy), f"{path.name} to run", seconds=limit, page=page)
+    assert untagged_errors(code) == []
+    assert page.get_by_text("Error displaying widget").count() == 0
+    assert page.locator(".jp-Dialog").count() == 0
+    assert page.locator(".jp-toastContainer").get_by_text("news").count() == 0
+    assert page.errors == []
+    assert elsewhere(lab, page.asked) == []

@@ -1,0 +1,90 @@
+"""What can be told about the lessons without running them. What running tells is nbval's part."""
+
+from functools import cache
+
+import pytest
+
+import build
+from build import COURSE, PAGES, State, stale_pages
+from building.lessons import Lesson, canonical, read_notebook
+from building.pictures import figures
+from building.rules import median_lines, output_problems, source_problems
+
+LESSONS = COURSE.lessons()
+BUILT = [lesson for lesson in LESSONS if lesson.notebook.exists()]
+every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+built_lesson = pytest.mark.parametrize("lesson", BUILT, ids=lambda lesson: lesson.name)
+
+
+@cache
+def notebook_of(lesson: Lesson):
+    return read_notebook(lesson.notebook)
+
+
+def fail(lesson: Lesson, problems) -> None:
+    """Fail with the problems, a line each, and the command that follows from them."""
+    if problems:
+        lines = "\n  ".join([f"{lesson.name}:", *problems])
+        pytest.fail(f"{lines}\nOnce that is right: make build NB={lesson.number}", pytrace=False)
+
+
+@every_lesson
+def test_source_and_notebook_have_the_same_cells(lesson):
+    if build.state(lesson) not in (State.CURRENT, State.OUTPUTS):
+        pytest.fail(build.advice(lesson), pytrace=False)
+
+
+@built_lesson
+def test_the_notebook_is_as_the_build_writes_it(lesson):
+    if build.state(lesson) is State.OUTPUTS:
+        pytest.fail(build.advice(lesson), pytrace=False)
+
+
+@every_lesson
+def test_the_source_is_in_canonical_form(lesson):
+    text = lesson.source.read_text("utf-8")
+    if text != canonical(text):
+        fail(lesson, [f"source/{lesson.source.name} is not laid out as the build would; the build does it"])
+
+
+@every_lesson
+def test_the_cells_are_small_and_well_marked(lesson):
+    cells = build.sources(lesson)
+    fail(lesson, source_problems(cells))
+    assert median_lines(cells) <= 4, "half the code cells have at most four lines; move code to attnlib"
+
+
+@built_lesson
+def test_every_cell_was_run_in_order_and_its_outputs_are_fit_to_keep(lesson):
+    fail(lesson, output_problems(notebook_of(lesson)))
+
+
+@built_lesson
+def test_every_cell_says_what_it_is_in_the_deck(lesson):
+    marked = [(cell.id, cell.metadata.get("slideshow", {})) for cell in notebook_of(lesson).cells]
+    missing = [cell for cell, slideshow in marked if not slideshow.get("slide_type")]
+    fail(lesson, [f"cell {cell} has no slide_type" for cell in missing])
+
+
+@built_lesson
+def test_the_files_in_figures_are_the_pictures_of_the_notebook(lesson):
+    stored = {lesson.figure(name): png for name, png, _ in figures(notebook_of(lesson))}
+    files = {path: path.read_bytes() for path in COURSE.figures.glob(f"{lesson.number}_*.png")}
+    problems = [f"figures/{path.name} is missing" for path in stored.keys() - files.keys()]
+    problems += [f"figures/{path.name} belongs to no cell" for path in files.keys() - stored.keys()]
+    problems += [
+        f"figures/{path.name} is another picture than the notebook's"
+        for path in stored.keys() & files.keys()
+        if stored[path] != files[path]
+    ]
+    fail(lesson, sorted(problems))
+
+
+def test_no_notebook_or_figure_is_left_without_its_source():
+    assert [str(path.relative_to(COURSE.root)) for path in COURSE.orphans()] == [], "delete these"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_that_are_made_are_current(path):
+    if path in stale_pages(COURSE):
+        pytest.fail(f"{path} is made, not written, and is not current: make build", pytrace=False)
