@@ -1,0 +1,102 @@
+"""The ledger: sentences about attention that one reads everywhere, and what becomes of them when they are run.
+
+A claim has a verdict, the lessons that show it (in a cell tagged ``claim-N``) and a test that keeps it shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnlib.course import LESSONS
+
+__all__ = ["CLAIMS", "Claim", "as_markdown"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, what is true of it, where it is shown, and the test that holds it."""
+
+    number: int
+    sentence: str
+    verdict: str
+    lessons: tuple[str, ...]
+    test: str
+
+
+CLAIMS = (
+    Claim(
+        1,
+        "The Gaussian kernel is exp(‖x − x′‖² / h).",
+        "Wrong: the minus sign is lost, and the farthest point would count most.",
+        ("01",),
+        "tests/test_claims.py::test_claim_1_a_lost_sign_makes_weight_grow_with_distance",
+    ),
+    Claim(
+        2,
+        "Kernel regression needs no assumption.",
+        "None on the form. Bandwidth and smoothness decide everything.",
+        ("01",),
+        "tests/test_claims.py::test_claim_2_bandwidth_and_smoothness_decide",
+    ),
+    Claim(
+        3,
+        "Attention is Nadaraya–Watson regression.",
+        "Exactly, as softmax of a score times values. With a symmetric kernel of one space only if the query and "
+        "key matrices are one, and with a Gaussian only up to the lengths of the keys.",
+        ("02",),
+        "tests/test_claims.py::test_claim_3_same_function_but_a_kernel_only_with_one_matrix",
+    ),
+    Claim(
+        4,
+        "exp(q · k) is a Gaussian kernel.",
+        "Only among keys of one length.",
+        ("02",),
+        "tests/test_claims.py::test_claim_4_dot_product_is_gaussian_only_for_keys_of_one_length",
+    ),
+    Claim(
+        6,
+        "The dot product of two d-vectors has variance n.",
+        "The variance is d, the dimension. The number of keys n plays no part.",
+        ("03",),
+        "tests/test_claims.py::test_claim_6_variance_is_the_dimension_not_the_number_of_keys",
+    ),
+    Claim(
+        7,
+        "Scale by √d_model.",
+        "By √d_head, the root of the length of the vectors that meet in the dot product.",
+        ("03",),
+        "tests/test_claims.py::test_claim_7_the_scale_is_that_of_the_head",
+    ),
+    Claim(
+        8,
+        "There is little theory behind dividing by √d.",
+        "Variances add, and the Jacobian of a saturated softmax vanishes: both derived, both measured.",
+        ("03",),
+        "tests/test_claims.py::test_claim_8_scaling_makes_the_jacobian_independent_of_d",
+    ),
+)
+
+
+def as_markdown() -> str:
+    """The ledger as a page, with links from ``notebooks/``.
+
+    >>> as_markdown().splitlines()[0]
+    '# Claims about attention, run'
+    """
+    head = [
+        "# Claims about attention, run",
+        "",
+        "Sentences that are widely repeated, and what becomes of them. Each is shown in a lesson and held by a "
+        "test; a number that is missing belongs to a lesson that is still being written.",
+        "",
+        "| # | one reads | what is true | shown in | held by |",
+        "| ---: | --- | --- | --- | --- |",
+    ]
+    return "\n".join([*head, *map(_row, CLAIMS)]) + "\n"
+
+
+def _row(claim: Claim) -> str:
+    files = {lesson.number: lesson.file for lesson in LESSONS}
+    shown = ", ".join(f"[{n}]({files[n]}.ipynb)" for n in claim.lessons)
+    path, test = claim.test.split("::")
+    return f"| {claim.number} | {claim.sentence} | {claim.verdict} | {shown} | [{test}](../{path}) |"

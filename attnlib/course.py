@@ -1,0 +1,93 @@
+"""The lessons of the course: what each is called, what it needs and how long it takes. Written down once, here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["LESSONS", "PARTS", "Lesson", "as_markdown"]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson. ``minutes`` is reading, running and exercises; ``needs`` are lesson numbers.
+
+    ``file`` is the notebook's name without its ending, or None while the lesson is being written.
+    """
+
+    number: str
+    title: str
+    part: int
+    minutes: int
+    needs: tuple[str, ...]
+    teaches: str
+    file: str | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Can it be opened?"""
+        return self.file is not None
+
+
+PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer"}
+
+LESSONS = (
+    Lesson("00", "Start here", 1, 15, (), "the map, the notation, a first attention map", "00_start_here"),
+    Lesson(
+        "01",
+        "What will the next household spend on food?",
+        1,
+        45,
+        ("00",),
+        "Nadaraya–Watson regression, kernels, bandwidth",
+        "01_nadaraya_watson",
+    ),
+    Lesson(
+        "02",
+        "Who decides what near means?",
+        1,
+        40,
+        ("01",),
+        "query, key, value; from distance to dot product; a learned metric",
+        "02_from_kernels_to_attention",
+    ),
+    Lesson(
+        "03",
+        "Why divide by the square root of d?",
+        1,
+        40,
+        ("02",),
+        "scores, the matrix form, variance, saturation, entropy",
+        "03_scoring_functions",
+    ),
+    Lesson("04", "Kinds of attention", 1, 45, ("03",), "soft, hard, structured, pointer"),
+    Lesson("05", "Why attention", 2, 45, ("03",), "against recurrent networks, by length"),
+    Lesson("06", "Self-attention", 2, 45, ("03",), "a sentence that asks itself"),
+    Lesson("07", "Multi-head attention", 2, 40, ("06",), "several questions at once"),
+    Lesson("08", "Position", 2, 45, ("06",), "order, five ways"),
+    Lesson("09", "Masking", 2, 40, ("06",), "padding, the future, and leaks"),
+    Lesson("10", "Blocks", 3, 40, ("07",), "residuals, normalisation, feed-forward"),
+    Lesson("11", "Encoder and decoder", 3, 45, ("08", "09", "10"), "the whole Transformer"),
+    Lesson("12", "Training a translator", 3, 45, ("11",), "German numbers to English"),
+    Lesson("13", "What does it look at?", 3, 45, ("12",), "attention maps and interventions"),
+    Lesson("14", "Decoding", 3, 40, ("12",), "greedy, beam, sampling, cache"),
+)
+
+
+def as_markdown() -> str:
+    """The syllabus as a Markdown table, with links from the top of the repository.
+
+    >>> as_markdown().splitlines()[0]
+    '| lesson | what it teaches | minutes | status |'
+    """
+    rows = ["| lesson | what it teaches | minutes | status |", "| --- | --- | ---: | --- |"]
+    for part, name in PARTS.items():
+        rows.append(f"| **Part {part}. {name}** | | | |")
+        rows += [_row(lesson) for lesson in LESSONS if lesson.part == part]
+    return "\n".join(rows)
+
+
+def _row(lesson: Lesson) -> str:
+    name = f"{lesson.number} · {lesson.title}"
+    if lesson.ready:
+        name = f"[{name}](notebooks/{lesson.file}.ipynb)"
+    return f"| {name} | {lesson.teaches} | {lesson.minutes} | {'ready' if lesson.ready else 'planned'} |"

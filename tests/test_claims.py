@@ -1,0 +1,103 @@
+"""The ledger of claims: each has a test here and a cell in its lessons, and each of both has a claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+from attnlib import NadarayaWatson, attention, data, dot, gaussian, masked_softmax, scaled_dot
+from attnlib.claims import CLAIMS
+from attnlib.course import LESSONS
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+INCOME, FOOD = data.engel()
+
+
+def test_every_claim_has_its_test_and_every_test_its_claim():
+    here = {f"tests/test_claims.py::{name}" for name in globals() if name.startswith("test_claim_")}
+    assert {claim.test for claim in CLAIMS} == here, "attnlib/claims.py and tests/test_claims.py name different tests"
+    assert len({claim.number for claim in CLAIMS}) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert f"::test_claim_{claim.number}_" in claim.test
+
+
+def test_every_claim_is_shown_in_its_lessons_and_nothing_else_is():
+    shown = {(int(tag[6:]), lesson.number) for lesson in LESSONS if lesson.ready for tag in _claim_tags(lesson.file)}
+    assert shown == {(claim.number, lesson) for claim in CLAIMS for lesson in claim.lessons}, (
+        "a claim needs a cell tagged claim-N in each of its lessons, and the tag a row in attnlib/claims.py"
+    )
+
+
+def _claim_tags(file):
+    cells = nbformat.read(NOTEBOOKS / f"{file}.ipynb", as_version=4).cells
+    return [tag for cell in cells for tag in cell.metadata.get("tags", []) if tag.startswith("claim-")]
+
+
+def test_claim_1_a_lost_sign_makes_weight_grow_with_distance():
+    distance = np.sort(abs(INCOME - 1000)) / 1000
+    right, wrong = masked_softmax(-(distance**2) / 2), masked_softmax(distance**2)
+    assert np.all(np.diff(right) <= 0)
+    assert np.all(np.diff(wrong) >= 0)
+    assert wrong.argmax() == len(distance) - 1
+
+
+def test_claim_2_bandwidth_and_smoothness_decide():
+    errors = [NadarayaWatson(bandwidth=h).fit(INCOME[:, None], FOOD).loo_error() for h in (134, 1e4)]
+    assert errors[1] > 2 * errors[0]
+    x = np.linspace(0, 1, 401)[:, None]
+    for h in (0.1, 0.05, 0.025):
+        assert NadarayaWatson(bandwidth=h).fit(x, (x[:, 0] > 0.5) * 1.0).predict([[0.505]])[0] < 0.6
+
+
+def test_claim_3_same_function_but_a_kernel_only_with_one_matrix():
+    q = np.linspace(400, 3000, 20)[:, None]
+    scaled = q / 100, INCOME[:, None] / 100
+    regression = NadarayaWatson(bandwidth=100.0).fit(INCOME[:, None], FOOD)
+    np.testing.assert_allclose(attention(*scaled, FOOD[:, None], score=gaussian).out[:, 0], regression.predict(q))
+    rng = np.random.default_rng(0)
+    x, w_q, w_k = rng.normal(size=(5, 3)), rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
+    one, two = dot(x @ w_q, x @ w_q), dot(x @ w_q, x @ w_k)
+    np.testing.assert_allclose(one, one.T)
+    assert not np.allclose(two, two.T)
+
+
+def test_claim_4_dot_product_is_gaussian_only_for_keys_of_one_length():
+    rng = np.random.default_rng(0)
+    q, k, h = rng.normal(size=(4, 5)), rng.normal(size=(9, 5)), 0.7
+    same = k / np.linalg.norm(k, axis=1, keepdims=True)
+    np.testing.assert_allclose(masked_softmax(dot(q, same) / h**2), masked_softmax(gaussian(q, same, bandwidth=h)))
+    assert abs(masked_softmax(dot(q, k) / h**2) - masked_softmax(gaussian(q, k, bandwidth=h))).max() > 0.1
+
+
+def _pairs(d, n_k=300):
+    rng = np.random.default_rng(d + n_k)
+    return rng.normal(size=(300, d)), rng.normal(size=(n_k, d))
+
+
+def test_claim_6_variance_is_the_dimension_not_the_number_of_keys():
+    for d in (16, 64, 256):
+        assert dot(*_pairs(d)).var() == pytest.approx(d, rel=0.1)
+    for n_k in (30, 300, 3000):
+        assert dot(*_pairs(64, n_k)).var() == pytest.approx(64, rel=0.15)
+
+
+def test_claim_7_the_scale_is_that_of_the_head():
+    q, k = _pairs(512)
+    head_q, head_k = q[:, :64], k[:, :64]
+    assert scaled_dot(head_q, head_k).std() == pytest.approx(1, rel=0.05)
+    assert (dot(head_q, head_k) / np.sqrt(512)).std() == pytest.approx(1 / np.sqrt(8), rel=0.05)
+
+
+def test_claim_8_scaling_makes_the_jacobian_independent_of_d():
+    def size(score, d):
+        alpha = masked_softmax(score(*_pairs(d, 100)))
+        # ‖diag(α) − ααᵀ‖² = Σα² − 2Σα³ + (Σα²)²
+        squares, cubes = (alpha**2).sum(axis=1), (alpha**3).sum(axis=1)
+        return np.sqrt(np.maximum(squares - 2 * cubes + squares**2, 0)).mean()
+
+    scaled = [size(scaled_dot, d) for d in (4, 64, 1024)]
+    assert max(scaled) < 1.3 * min(scaled)
+    assert size(dot, 1024) < 0.5 * size(dot, 16)
