@@ -6,7 +6,7 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint format build pull bench
+.PHONY: help lab test lint format build pull parity bench
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ build: .venv/tester ## source -> notebook, for changed lessons (NB=01 that one, 
 
 pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB=01; FORCE=1 discards the source's)
 	$(PY) notebooks/build.py --pull $(NB) $(if $(FORCE),--force)
+
+parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md
+	$(PY) tests/parity.py
 
 bench: .venv/tester ## compare with other implementations
 	$(PY) benchmarks/kernel_regression.py

@@ -9,14 +9,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+import nbval.kernel
 import pytest
 from nbval.plugin import IPyNbCell, NbCellError
 
 from building.pictures import differences
-from building.running import environment
+from building.running import environment, patient
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="attnlib-")
 os.environ.update(environment(Path(SCRATCH.name)))
+nbval.kernel.start_new_kernel = patient(nbval.kernel.start_new_kernel)
 
 LESSON = re.compile(r"notebooks/(\d\d)_\w+\.ipynb(?=::)")
 ADVICE = """\

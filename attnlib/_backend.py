@@ -45,7 +45,7 @@ def is_floating(x: Array) -> bool:
     >>> is_floating(np.arange(3))
     False
     """
-    return _is_floating(namespace(x), x.dtype)
+    return _is_floating(type(x), x.dtype)
 
 
 def namespace(*arrays: Array) -> ModuleType:
@@ -61,6 +61,6 @@ def namespace(*arrays: Array) -> ModuleType:
     return array_namespace(*arrays)
 
 
-@lru_cache
-def _is_floating(xp: ModuleType, dtype: Any) -> bool:
-    return xp.isdtype(dtype, "real floating")
+@lru_cache  # asked several times in every call of `attention`
+def _is_floating(library: type, dtype: Any) -> bool:
+    return dtype.is_floating_point if hasattr(dtype, "is_floating_point") else dtype.kind == "f"

@@ -37,7 +37,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
 
 
 def check_floats(**arrays: Array) -> None:
-    """Raise unless all are floating-point matrices (or stacks of them) of one library, dtype and device."""
+    """Raise unless all are floating-point arrays of one library, dtype and device."""
     for name, x in arrays.items():
         if not is_array(x):
             raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(x).__name__}")
@@ -45,11 +45,8 @@ def check_floats(**arrays: Array) -> None:
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
     (first, a), *rest = arrays.items()
     for name, x in rest:
-        if is_torch(x) != is_torch(a):
-            raise TypeError(
-                f"{first} and {name} must come from one library; "
-                f"got {type(a).__module__}.{type(a).__name__} and {type(x).__module__}.{type(x).__name__}"
-            )
+        if type(x) is not type(a) and is_torch(x) != is_torch(a):
+            raise TypeError(f"{first} and {name} must come from one library; got {_library(a)} and {_library(x)}")
         if x.dtype != a.dtype:
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
@@ -66,9 +63,10 @@ def check_rank(shape_words: str, **arrays: Array) -> None:
 def check_no_nan(**arrays: Array) -> None:
     """Raise where an array holds NaN, which a weighted mean would spread over every output it enters."""
     for name, x in arrays.items():
-        xp = namespace(x)
-        if not xp.isnan(xp.sum(x)):  # one cheap pass; a NaN anywhere makes the sum NaN
+        total = x.sum()  # one cheap pass; a NaN anywhere makes the sum NaN, and NaN alone differs from itself
+        if total == total:
             continue
+        xp = namespace(x)
         count = int(xp.sum(xp.astype(xp.isnan(x), xp.int64)))
         if count:
             raise ValueError(f"{name} holds NaN in {count} of {prod(x.shape)} entries; expected numbers")
@@ -125,9 +123,7 @@ def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array)
     if not is_array(mask):
         raise TypeError(f"mask must be a NumPy array or a torch tensor; got {type(mask).__name__}")
     if is_torch(mask) != is_torch(like):
-        raise TypeError(
-            f"mask must come from the library of the scores; got {type(mask).__module__}.{type(mask).__name__}"
-        )
+        raise TypeError(f"mask must come from the library of the scores, {_library(like)}; got {_library(mask)}")
     if not namespace(mask).isdtype(mask.dtype, "bool"):
         raise TypeError(
             f"mask must be boolean, True where a query may attend; got dtype {mask.dtype}. "
@@ -157,8 +153,14 @@ def check_scores(scores: Array, n_q: int, n_k: int) -> None:
 
 
 def _check_leading(**arrays: Array) -> None:
+    if all(x.ndim == 2 for x in arrays.values()):
+        return
     try:
         broadcast_shapes(*(x.shape[:-2] for x in arrays.values()))
     except ValueError:
         got = ", ".join(f"{name} {tuple(x.shape)}" for name, x in arrays.items())
         raise ValueError(f"the leading (batch) axes of {', '.join(arrays)} must broadcast; got {got}") from None
+
+
+def _library(x: Array) -> str:
+    return "torch" if is_torch(x) else "NumPy"

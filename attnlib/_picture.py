@@ -59,7 +59,7 @@ class Picture:
     def __init__(self, figure: Figure, title: str, description: str | None = None) -> None:
         self.figure = figure
         width = figure.get_size_inches()[0]
-        figure.suptitle(fill(title, int(width * 9.3)), x=0.01, ha="left", weight="bold", size=12)
+        figure.suptitle(fill(title, int(width * 10.2)), x=0.01, ha="left", weight="bold", size=12)
         self.alt = f"{title}{'' if title.endswith('?') else '.'} {description or describe(figure)}"
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
     from torch import Tensor
 
-__all__ = ["Attended", "attention", "masked_softmax"]
+__all__ = ["Attended", "attention", "exponentials", "masked_softmax"]
 
 
 class Attended(NamedTuple):
@@ -84,7 +84,7 @@ def attention(
         return Attended(_fused(q, k, v, mask), None)
     scores = score(q, k)
     check_scores(scores, n_q=q.shape[-2], n_k=k.shape[-2])
-    say, total = _exponentials(scores, mask)
+    say, total = exponentials(scores, mask)
     if not weights:  # divide the few outputs instead of the many weights
         return Attended(say @ v / total, None)
     alpha = say / total
@@ -112,17 +112,31 @@ def masked_softmax(
     """
     if mask is not None:
         check_mask(mask, scores.shape, like=scores)
-    say, total = _exponentials(scores, mask)
+    say, total = exponentials(scores, mask)
     return say / total
 
 
-def _exponentials(scores: Array, mask: Array | None) -> tuple[Array, Array | float]:
-    """The numerators of the softmax, and of each row their sum; for a row with nothing left, zeros and 1."""
+def exponentials(
+    scores: Float[Array, "... n_q n_k"], mask: Bool[Array, "... n_q n_k"] | None = None
+) -> tuple[Float[Array, "... n_q n_k"], Float[Array, "... n_q 1"]]:
+    r"""The numerators and the denominators of `masked_softmax`; for a row with nothing left, zeros and one.
+
+    .. math:: m_{ij} \exp(s_{ij} - \max_{j'} s_{ij'}) \quad\text{and}\quad \sum_{j'} m_{ij'} \exp(\ldots)
+
+    It checks nothing: `attention` and `masked_softmax` have done so.
+
+    Source: as `masked_softmax`.
+
+    >>> import numpy as np
+    >>> say, total = exponentials(np.array([[1000.0, 1000.0, -np.inf]]))
+    >>> say, total
+    (array([[1., 1., 0.]]), array([[2.]]))
+    """
     xp = namespace(scores)
     if mask is not None:
         scores = xp.where(mask, scores, -inf)
     if scores.shape[-1] == 0:  # no keys at all
-        return scores, 1.0
+        return scores, xp.ones((*scores.shape[:-1], 1), dtype=scores.dtype, device=scores.device)
     top = xp.max(scores, axis=-1, keepdims=True)
     if xp.any(top == inf):
         scores = xp.where(top == inf, xp.where(scores == inf, 0.0, -inf), scores)

@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 Labels = tuple[str, str]
-Curves = Mapping[str, tuple[Any, Any]]
+Curves = Mapping[str, tuple[Any, ...]]
 Ticks = tuple[Sequence | Mapping, Sequence | Mapping]
 
 
@@ -126,13 +126,12 @@ def lines(
     labels: Labels | Sequence[Labels],
     log: str = "",
     marks: Curves | None = None,
-    bands: Mapping[str, tuple[Any, Any]] | None = None,
     ticks: Sequence[float] | None = None,
 ) -> Picture:
     """Curves ``{name: (x, y)}`` in one plot, or ``{panel: {name: (x, y)}}`` in several side by side.
 
     ``log`` is "x", "y", "xy" or empty. ``marks`` are single points ``{name: (x, y)}`` in the first plot.
-    ``bands`` ``{name of a curve: (low, high)}`` shade its spread. ``ticks`` are those of the axis across.
+    A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across.
 
     >>> lines({"speed": ([0, 1], [0, 2])}, title="It speeds up", labels=("time (s)", "speed (m/s)"))
     It speeds up. One plot. Across: time (s). Up: speed (m/s). Lines: speed.
@@ -143,7 +142,9 @@ def lines(
     for i, (ax, (name, curves)) in enumerate(zip(axes[0], plots.items(), strict=True)):
         ax.set_title(name)
         _set_log(ax, log)
-        _draw_curves(ax, curves, marks if i == 0 else None, bands)
+        _draw_curves(ax, curves, marks if i == 0 else None)
+        if "y" not in log:
+            _start_at_zero(ax)
         if ticks is not None:
             ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             ax.minorticks_off()
@@ -330,18 +331,23 @@ def _weighted_dots(ax: Axes, x: Array, y: Array, weights: Array) -> None:
     ax.scatter(x, y, s=6 + 60 * share, c=share, cmap=WEIGHTS, vmin=-0.25, vmax=1, linewidths=0)
 
 
-def _draw_curves(
-    ax: Axes, curves: Curves, marks: Curves | None = None, bands: Mapping[str, tuple] | None = None
-) -> None:
-    for name, (x, y) in curves.items():
+def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None) -> None:
+    for name, (x, y, *band) in curves.items():
         (line,) = ax.plot(x, y, label=name)
-        if bands and name in bands:
-            ax.fill_between(x, *bands[name], color=line.get_color(), alpha=0.18, linewidth=0)
+        if band:
+            ax.fill_between(x, *band, color=line.get_color(), alpha=0.18, linewidth=0)
     for name, (x, y) in (marks or {}).items():
         ax.plot(x, y, "o", color=INK, markersize=6, linestyle="none")
         ax.annotate(name, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9.5)
     if len(curves) > 1 or (curves and any(curves)):
         ax.legend(fontsize=9.5)
+
+
+def _start_at_zero(ax: Axes) -> None:
+    """An axis that starts just below small positive values makes them look like nothing."""
+    low, high = ax.dataLim.intervaly
+    if 0 <= low < high / 2:
+        ax.set_ylim(bottom=0)
 
 
 def _set_log(ax: Axes, log: str) -> None:

@@ -28,6 +28,7 @@ from building.lessons import (
 )
 from building.pictures import difference, pngs
 from building.rules import output_problems, source_problems
+from building.running import patient
 from building.sides import digests, without_slides
 
 ROOT = COURSE.root
@@ -129,6 +130,20 @@ def test_a_failing_cell_is_named_and_nothing_is_written(course, line, capsys):
     assert "01_line" in said
     assert "cell 2 (`from standin import Picture`) raised NameError" in said
     assert contents(course) == before
+
+
+@pytest.mark.parametrize(("message", "tries"), [("Kernel died before replying to x", 3), ("No such kernel", 1)])
+def test_a_kernel_without_a_port_is_started_again(message, tries):
+    calls = []
+
+    @patient
+    def start():
+        calls.append(message)
+        raise RuntimeError(message)
+
+    with pytest.raises(RuntimeError, match=message):
+        start()
+    assert len(calls) == tries
 
 
 def test_outputs_that_were_stripped_are_made_again(course, line, no_run):

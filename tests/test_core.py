@@ -196,7 +196,7 @@ BAD = {
     "two libraries": (
         dict(q=Z((1, 2)), k=torch.zeros(2, 2), v=Z((2, 1))),
         TypeError,
-        "q and k .*numpy.*torch",
+        "q and k .*NumPy and torch",
     ),
     "one axis": (
         dict(q=Z(3), k=Z((2, 3)), v=Z((2, 1))),

@@ -31,7 +31,7 @@ def _local_line(x0, x, y, h):
 
 def _box_reach():
     income, _ = data.engel()
-    return np.round(_nearest_distances(income).max())
+    return _nearest_distances(income).max()
 
 
 def _nearest_distances(income):
@@ -114,6 +114,17 @@ EXERCISES = [
                 "You divided the squared distance by 2h. Distance is divided by h before it is squared, so it "
                 "is 2h²; otherwise the units do not cancel.",
             ),
+            Misconception(
+                "order of operations",
+                lambda x, data, h: _normalised(np.exp(-((x - data) ** 2) / 2 * h**2)),
+                "You multiplied by h². In Python, a / 2 * h**2 is (a / 2) * h**2; write ((x - data) / h) ** 2 / 2.",
+            ),
+            Misconception(
+                "distance not squared",
+                lambda x, data, h: _normalised(np.exp(-np.abs(x - data) / h)),
+                "You used the distance itself. That is a kernel too, with a sharp peak. The Gaussian has the "
+                "square: -u²/2.",
+            ),
         ],
     ),
     Exercise(
@@ -138,6 +149,21 @@ EXERCISES = [
                 lambda queries, x, y, h: _normalised(_say(queries[:, None] - x, h)) @ y,
                 "You divided by the sum of the whole table, so all questions share one unit of weight. Each "
                 "row needs its own sum: axis=1, keepdims=True.",
+            ),
+            Misconception(
+                "not normalised",
+                lambda queries, x, y, h: _say(queries[:, None] - x, h) @ y,
+                "You used the says as weights. They do not sum to one: divide each row by its sum.",
+            ),
+            Misconception(
+                "no two",
+                lambda queries, x, y, h: _regression(queries, x, y, h / np.sqrt(2)),
+                "Your bell is too narrow by a factor of √2: the exponent is -u²/2, and the 2 is missing.",
+            ),
+            Misconception(
+                "h not squared",
+                lambda queries, x, y, h: _regression(queries, x, y, np.sqrt(h)),
+                "You divided the squared distance by 2h. The bandwidth is squared with the distance: 2h².",
             ),
             Misconception(
                 "mean of says",
@@ -176,6 +202,21 @@ EXERCISES = [
                 "cross-validation, a good approximation. The exact answer uses each point's own W[i, i].",
             ),
             Misconception(
+                "mean absolute",
+                lambda W, y: np.mean(np.abs((y - W @ y) / (1 - np.diag(W)))),
+                "That is the mean of the absolute errors, an honest measure. The root mean square was asked for.",
+            ),
+            Misconception(
+                "sum",
+                lambda W, y: np.sqrt(len(y)) * _loo_error(W, y),
+                "You took the root of the sum of squares. Take the mean before the root.",
+            ),
+            Misconception(
+                "divided the squares",
+                lambda W, y: np.sqrt(np.mean((y - W @ y) ** 2 / (1 - np.diag(W)))),
+                "You squared first and divided then. The error itself is divided by 1 - W[i, i], before squaring.",
+            ),
+            Misconception(
                 "zeroed diagonal",
                 lambda W, y: np.sqrt(np.mean((y - (W - np.diag(np.diag(W))) @ y) ** 2)),
                 "You took each point's own weight away, but the weights of the others no longer sum to one. "
@@ -205,14 +246,19 @@ EXERCISES = [
             Misconception(
                 "weights twice",
                 lambda x0, x, y, h: _line_with_weights(x0, x, y, _say(x - x0, h), x0)[0],
-                "You multiplied the rows by the weights, and least squares squares them once more. Multiply by "
-                "the square root of the weights.",
+                "Your bell is too narrow by a factor of √2. Either the 2 in exp(-u²/2) is missing, or you multiplied "
+                "the rows by the weights, which least squares then squares: multiply by their square root.",
             ),
             Misconception(
                 "intercept at zero",
                 lambda x0, x, y, h: _line_with_weights(x0, x, y, np.sqrt(_say(x - x0, h)), 0)[0],
                 "The line is right, but you read it off at x = 0. Its value at x0 is a + b * x0, or the "
                 "intercept when positions are counted from x0.",
+            ),
+            Misconception(
+                "slope",
+                lambda x0, x, y, h: _line_with_weights(x0, x, y, np.sqrt(_say(x - x0, h)), x0)[1],
+                "That is the slope, b. The value of the line at x0 is its intercept, a.",
             ),
             Misconception(
                 "no weights",
@@ -226,7 +272,7 @@ EXERCISES = [
         id="01.5",
         title="How far the box must reach",
         reference=_box_reach,
-        tolerance=(0, 0.5),
+        tolerance=(0, 0.06),
         hints=(
             "For each household find the distance to the nearest other one.",
             "The bandwidth must be enough for the loneliest household.",
@@ -241,19 +287,19 @@ EXERCISES = [
             ),
             Misconception(
                 "typical household",
-                lambda: np.round(np.median(_nearest_distances(data.engel()[0]))),
+                lambda: np.median(_nearest_distances(data.engel()[0])),
                 "That is enough for half of the households. It has to be enough for all 235: take the largest "
                 "of the nearest distances, not the median.",
             ),
             Misconception(
                 "average household",
-                lambda: np.round(np.mean(_nearest_distances(data.engel()[0]))),
+                lambda: np.mean(_nearest_distances(data.engel()[0])),
                 "That is the mean distance to the nearest household. The loneliest one has farther to go: take "
                 "the largest.",
             ),
             Misconception(
                 "both sides",
-                lambda: np.round(np.ptp(data.engel()[0])),
+                lambda: np.ptp(data.engel()[0]),
                 "That is the distance between the poorest and the richest, enough for everyone to reach "
                 "everyone. One neighbour each is all that is asked.",
             ),

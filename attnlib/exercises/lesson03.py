@@ -80,6 +80,17 @@ EXERCISES = [
                 "terms, the dimension: Q.shape[1].",
             ),
             Misconception(
+                "number of queries",
+                lambda Q, K: dot(Q, K) / np.sqrt(len(Q)),
+                "You divided by the root of the number of queries. It is the root of d, the number of columns: "
+                "Q.shape[1].",
+            ),
+            Misconception(
+                "softmax",
+                lambda Q, K: masked_softmax(scaled_dot(Q, K)),
+                "These are the weights. The scores come before the softmax.",
+            ),
+            Misconception(
                 "cosine",
                 lambda Q, K: dot(Q, K) / np.linalg.norm(Q, axis=1)[:, None] / np.linalg.norm(K, axis=1)[None, :],
                 "You divided by the lengths of the vectors, which gives cosines. They never exceed one, so the "
@@ -116,6 +127,11 @@ EXERCISES = [
                 "it. Add first.",
             ),
             Misconception(
+                "no w",
+                lambda Q, K, w_q, w_k, w: np.tanh(_hidden(Q, K, w_q, w_k)).sum(axis=-1),
+                "You added the hidden units up. They are weighted with w first: tanh(…) @ w.",
+            ),
+            Misconception(
                 "product",
                 lambda Q, K, w_q, w_k, w: np.tanh((Q @ w_q)[:, None, :] * (K @ w_k)[None, :, :]) @ w,
                 "You multiplied the two parts. The additive score adds them.",
@@ -143,6 +159,12 @@ EXERCISES = [
                 "sign",
                 lambda s: -_jacobian(s),
                 "The signs are reversed. Raising a score raises its own weight, so the diagonal is positive.",
+            ),
+            Misconception(
+                "plus",
+                lambda s: np.diag(masked_softmax(s)) + np.outer(masked_softmax(s), masked_softmax(s)),
+                "You added the outer product. Raising one score lowers the other weights, so off the diagonal the "
+                "entries are negative: subtract it.",
             ),
             Misconception(
                 "no outer product",
@@ -179,6 +201,22 @@ EXERCISES = [
                 "You summed over the whole matrix. Each row is a distribution of its own: axis=-1.",
             ),
             Misconception(
+                "mean entropy",
+                lambda A: np.mean(_entropy(A)),
+                "That is one number, the mean entropy of the rows. One for each row was asked for.",
+            ),
+            Misconception(
+                "columns",
+                lambda A: -np.sum(A * np.log(np.where(A > 0, A, 1)), axis=0),
+                "You summed down the columns. One row is one query's distribution: axis=-1.",
+            ),
+            Misconception(
+                "number of keys",
+                lambda A: np.exp(_entropy(A)),
+                "That is the exponential of the entropy, the number of keys that share the weight. The entropy "
+                "itself was asked for.",
+            ),
+            Misconception(
                 "mean of logarithms",
                 lambda A: -np.mean(A * np.log(np.where(A > 0, A, 1)), axis=-1),
                 "You took the mean over the keys. Entropy is the sum: the weights already do the averaging.",
@@ -189,12 +227,23 @@ EXERCISES = [
         id="03.5",
         title="Twelve heads",
         reference=_divisor,
+        tolerance=(0, 0.05),
         hints=(
             "Which vectors meet in the dot product of one head, and how long are they?",
             "768 numbers are split over 12 heads.",
             "The root of 768 / 12.",
         ),
         misconceptions=[
+            Misconception(
+                "d_model, no root",
+                lambda: 768.0,
+                "That is d_model. Scores are divided by the root of the length of the vectors in one head.",
+            ),
+            Misconception(
+                "number of heads",
+                lambda: 12.0,
+                "That is the number of heads. What counts is how long the vectors of one head are.",
+            ),
             Misconception(
                 "d_model",
                 lambda: np.sqrt(768),
@@ -240,6 +289,16 @@ EXERCISES = [
                 lambda d, a, b: np.sqrt(d * (a**2 + b**2)),
                 "You added the variances of the two factors, which is right for a sum q + k. For a product of "
                 "independent numbers with mean zero they multiply.",
+            ),
+            Misconception(
+                "root of everything",
+                lambda d, a, b: np.sqrt(d * a * b),
+                "You took the root of d a b. The variance is d a² b², so a and b come out of the root whole.",
+            ),
+            Misconception(
+                "reciprocal",
+                lambda d, a, b: 1 / (np.sqrt(d) * a * b),
+                "That is what the dot products are multiplied by. The question asks what they are divided by.",
             ),
             Misconception(
                 "no root of d",

@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from .lessons import Cell, raised_untagged, tags_of, to_cell, where
 
 MAX_LINES = 15
+MAX_WIDTH = 110  # what JupyterLab shows on a small laptop without scrolling
 SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes", "-")
 LIVE_TAGS = ("live", "nbval-ignore-output")
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -47,6 +48,9 @@ def _cell_problems(name: str, cell: Cell) -> Iterable[str]:
         yield f"{name} is `live`: it needs the tag nbval-ignore-output as well"
     if cell.kind == "code" and cell.lines > MAX_LINES:
         yield f"{name} has {cell.lines} lines; more than {MAX_LINES} belong in attnlib"
+    widest = max(map(len, cell.source.splitlines()), default=0)
+    if cell.kind == "code" and widest > MAX_WIDTH:
+        yield f"{name} has a line of {widest} characters; wrap it at {MAX_WIDTH}, or a reader has to scroll"
 
 
 def median_lines(cells: Sequence[Cell]) -> float:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -14,6 +17,7 @@ from nbformat import NotebookNode
 from .lessons import LessonError, raised_untagged, tags_of, to_cell, where
 
 SECONDS_A_CELL = 120
+T = TypeVar("T")
 PICTURE_METADATA = ("alt", "height", "width")
 
 
@@ -39,9 +43,50 @@ def environment(scratch: Path) -> dict[str, str]:
     }
 
 
+class Client(NotebookClient):
+    """A client that does not play the browser's part for widgets.
+
+    What a widget shows is not stored. And an answer to one, sent while the cell's own reply is awaited, makes
+    pyzmq now and then overlook that reply until the cell's time is up.
+    """
+
+    def handle_comm_msg(self, outs: list[NotebookNode], msg: dict[str, object], cell_index: int) -> None:
+        """Do nothing."""
+
+
+def patient(start: Callable[..., T]) -> Callable[..., T]:
+    """Let a kernel start again if another program took one of its ports meanwhile: mere chance."""
+
+    @wraps(start)
+    def starting(*args: object, **kwargs: object) -> T:
+        for _ in range(2):
+            try:
+                return start(*args, **kwargs)
+            except RuntimeError as error:
+                if "died before replying" not in str(error):
+                    raise
+        return start(*args, **kwargs)
+
+    return starting
+
+
 def run(notebook: NotebookNode, folder: Path) -> None:
     """Run every cell of ``notebook`` in a fresh kernel and store the outputs in it."""
-    client = NotebookClient(
+    try:
+        _execute(notebook, folder)
+    except CellTimeoutError as error:
+        raise LessonError(f"a cell ran for more than {SECONDS_A_CELL} seconds") from error
+    except DeadKernelError as error:
+        raise LessonError("the kernel died") from error
+    except CellExecutionError as error:
+        failed = next(i for i, cell in enumerate(notebook.cells) if raised_untagged(cell))
+        name = where(failed + 1, to_cell(notebook.cells[failed]))
+        raise LessonError(f"{name} raised {error.ename}: {error.evalue}") from error
+
+
+@patient
+def _execute(notebook: NotebookNode, folder: Path) -> None:
+    client = Client(
         notebook,
         timeout=SECONDS_A_CELL,
         kernel_name="python3",
@@ -52,16 +97,7 @@ def run(notebook: NotebookNode, folder: Path) -> None:
         resources={"metadata": {"path": str(folder)}},
     )
     with TemporaryDirectory() as scratch:
-        try:
-            client.execute(env=os.environ | environment(Path(scratch)))
-        except CellTimeoutError as error:
-            raise LessonError(f"a cell ran for more than {SECONDS_A_CELL} seconds") from error
-        except DeadKernelError as error:
-            raise LessonError("the kernel died") from error
-        except CellExecutionError as error:
-            failed = next(i for i, cell in enumerate(notebook.cells) if raised_untagged(cell))
-            name = where(failed + 1, to_cell(notebook.cells[failed]))
-            raise LessonError(f"{name} raised {error.ename}: {error.evalue}") from error
+        client.execute(env=os.environ | environment(Path(scratch)))
 
 
 def tidy(notebook: NotebookNode) -> None:

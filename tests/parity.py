@@ -1,0 +1,129 @@
+"""Where the library meets somebody else's: what is compared, with what, and how far apart they may be.
+
+``python tests/parity.py`` (``make parity``) measures the differences and writes ``notebooks/PARITY.md``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import ceil, log10
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.spatial.distance import cdist
+from scipy.special import softmax
+
+from attnlib import NadarayaWatson, attention, causal, gaussian, masked_softmax, padding, scaled_dot
+
+with warnings.catch_warnings(action="ignore"):
+    from statsmodels.nonparametric.kernel_regression import KernelReg
+
+PAGE = Path(__file__).parents[1] / "notebooks" / "PARITY.md"
+
+
+@dataclass(frozen=True)
+class Parity:
+    """Two computations of the same thing. ``difference()`` is the largest absolute difference between them."""
+
+    ours: str
+    theirs: str
+    bound: float
+    difference: Callable[[], float]
+
+
+def apart(a: object, b: object) -> float:
+    """The largest absolute difference of two arrays or tensors."""
+    return float(np.max(np.abs(np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64))))
+
+
+def _fused(dtype: torch.dtype, masked: bool, gradients: bool) -> float:
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 3, n, 16, generator=generator).to(dtype).requires_grad_() for n in (7, 7, 7))
+    mask = causal(7, like=q) & padding([7, 4], like=q)[:, None] if masked else None
+    ours, theirs = attention(q, k, v, mask=mask).out, F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    if not gradients:
+        return apart(ours.detach().float(), theirs.detach().float())
+    a, b = (torch.autograd.grad(out.sin().sum(), (q, k, v)) for out in (ours, theirs))
+    return max(apart(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _regression(reg_type: str, d: int) -> float:
+    rng = np.random.default_rng(d)
+    X, queries, h = rng.normal(size=(150, d)), rng.normal(size=(60, d)), [0.6] * d
+    y = np.sin(X).sum(axis=1)
+    with warnings.catch_warnings(action="ignore"):
+        theirs = KernelReg(y, X, "c" * d, bw=h, reg_type=reg_type).fit(queries)[0]
+    ours = NadarayaWatson(bandwidth=h, degree=int(reg_type == "ll")).fit(X, y).predict(queries)
+    return apart(ours, theirs)
+
+
+def _arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(7, 5)), rng.normal(size=(9, 5)), rng.normal(size=(9, 3))
+
+
+def _scipy_softmax() -> float:
+    q, k, _ = _arrays()
+    return apart(masked_softmax(scaled_dot(q, k)), softmax(q @ k.T / np.sqrt(5), axis=-1))
+
+
+def _scipy_distance() -> float:
+    q, k, _ = _arrays()
+    return apart(gaussian(q, k, bandwidth=0.5), -cdist(q, k, "sqeuclidean") / (2 * 0.5**2))
+
+
+def _two_libraries() -> float:
+    arrays = _arrays()
+    return apart(attention(*arrays).out, attention(*map(torch.tensor, arrays)).out)
+
+
+def _all() -> Iterator[Parity]:
+    sdpa, kernel_reg = "`torch.nn.functional.scaled_dot_product_attention`", "`statsmodels` `KernelReg`"
+    for dtype, bound in [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.float16, 1e-2), (torch.bfloat16, 1e-1)]:
+        name = f"`attention`, {str(dtype).removeprefix('torch.')}"
+        yield Parity(f"{name}, causal and padded", sdpa, bound, partial(_fused, dtype, True, False))
+        if dtype.itemsize > 2:
+            yield Parity(f"{name}, gradients", sdpa, 10 * bound, partial(_fused, dtype, True, True))
+    yield Parity("`attention`, NumPy", "the same, torch", 1e-12, _two_libraries)
+    yield Parity("`masked_softmax`", "`scipy.special.softmax`", 1e-14, _scipy_softmax)
+    yield Parity("`gaussian`", "`scipy.spatial.distance.cdist`", 1e-12, _scipy_distance)
+    for reg_type, name in [("lc", "local mean"), ("ll", "local line")]:
+        for d in (1, 3):
+            words = f"`NadarayaWatson`, {name}, {d} {'feature' if d == 1 else 'features'}"
+            yield Parity(words, f"{kernel_reg}, `{reg_type}`", 1e-8, partial(_regression, reg_type, d))
+
+
+ALL = tuple(_all())
+
+
+def row(parity: Parity) -> str:
+    """What the page says of a comparison before its measurement; the test looks for it."""
+    return f"| {parity.ours} | {parity.theirs} | {_power_of_ten(parity.bound)} |"
+
+
+def _power_of_ten(difference: float) -> str:
+    return "0" if difference == 0 else f"1e{ceil(log10(difference))}"
+
+
+def page() -> str:
+    """The parity page, with differences measured now and rounded up to a power of ten."""
+    head = [
+        "# Parity",
+        "",
+        "What the library computes, beside what others compute. `make parity` measures; the bound is what a test "
+        "enforces, and the difference, rounded up to a power of ten, is what one machine saw.",
+        "",
+        "| here | there | bound | difference |",
+        "| --- | --- | ---: | ---: |",
+    ]
+    return "\n".join([*head, *(f"{row(p)} {_power_of_ten(p.difference())} |" for p in ALL)]) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"{PAGE.name} written")
