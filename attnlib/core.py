@@ -77,7 +77,6 @@ def attention(
     array([[0.999, 0.001]])
     >>> out.round(3)
     array([[1.001]])
-
     """
     check_attention(q, k, v, mask)
     if not weights and score is scaled_dot and is_torch(q):

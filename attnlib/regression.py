@@ -79,7 +79,6 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
     array([10.   , 14.964])
     >>> NadarayaWatson(bandwidth=1.0, degree=1).fit(X, y).predict([[1.0], [2.0]]).round(3)
     array([10., 20.])
-
     """
 
     def __init__(

@@ -128,8 +128,10 @@ def syllabus(course: Course) -> str | None:
     readme = course.root / "README.md"
     if not readme.exists():
         return None
-    above, _, rest = readme.read_text("utf-8").partition(SYLLABUS)
-    below = rest.partition(END_OF_SYLLABUS)[2]
+    above, start, rest = readme.read_text("utf-8").partition(SYLLABUS)
+    _, end, below = rest.partition(END_OF_SYLLABUS)
+    if not (start and end):
+        raise LessonError(f"README.md needs the lines `{SYLLABUS}` and `{END_OF_SYLLABUS}`.")
     table = importlib.import_module("attnlib.course").as_markdown()
     return f"{above}{SYLLABUS}\n\n{table}\n\n{END_OF_SYLLABUS}{below}"
 

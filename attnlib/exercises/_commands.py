@@ -24,7 +24,6 @@ def check(exercise: str, answer: Any) -> None:
     Raises `ValueError` where there is no such exercise.
 
     Example: `check("06.2", weights)`.
-
     """
     one = _registry.find(exercise)
     verdict = grade(one, answer)

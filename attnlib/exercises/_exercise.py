@@ -26,7 +26,6 @@ class Misconception:
     >>> m = Misconception("sum", total, "You returned the sum. Divide it by how many there are.")
     >>> m.name
     'sum'
-
     """
 
     name: str
@@ -69,7 +68,6 @@ class Exercise:
     ... )
     >>> exercise.lesson, exercise.asks_for_value
     ('01', False)
-
     """
 
     id: str
