@@ -6,7 +6,7 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint format build pull parity bench
+.PHONY: help lab test lint format build pull parity book bench
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,12 @@ pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB
 parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md
 	$(PY) tests/parity.py
 
+book: .venv/book ## make the book, as web pages in book/_build/html
+	@mkdir -p book/_build/source
+	cp notebooks/[0-9][0-9]_*.ipynb notebooks/*.md book/index.md book/_build/source/
+	$(PY) -m sphinx -q -W --keep-going -c book -d book/_build/doctrees book/_build/source book/_build/html
+	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
+
 bench: .venv/tester ## compare with other implementations
 	$(PY) benchmarks/kernel_regression.py
 
@@ -49,4 +55,8 @@ bench: .venv/tester ## compare with other implementations
 
 .venv/tester: .venv/learner
 	$(PY) -m pip install --quiet -c constraints.txt -e '.[test]'
+	@touch $@
+
+.venv/book: .venv/learner
+	$(PY) -m pip install --quiet -c constraints.txt -e '.[book]'
 	@touch $@

@@ -35,6 +35,7 @@ STYLE = {
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
+    "figure.constrained_layout.h_pad": 0.07,
     "figure.constrained_layout.use": True,
     "figure.facecolor": "white",
     "font.family": "DejaVu Sans",

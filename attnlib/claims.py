@@ -41,15 +41,15 @@ CLAIMS = (
     Claim(
         3,
         "Attention is Nadaraya–Watson regression.",
-        "Exactly, as softmax of a score times values. With a symmetric kernel of one space only if the query and "
-        "key matrices are one, and with a Gaussian only up to the lengths of the keys.",
+        "Exactly, as softmax of a score times values. With a symmetric kernel only if W_Q W_Kᵀ is symmetric, as with "
+        "one matrix for both, and with a Gaussian only up to the lengths of the keys.",
         ("02",),
         "tests/test_claims.py::test_claim_3_same_function_but_a_kernel_only_with_one_matrix",
     ),
     Claim(
         4,
         "exp(q · k) is a Gaussian kernel.",
-        "Only among keys of one length.",
+        "Among keys of one length, and after dividing by the sum; otherwise long keys win.",
         ("02",),
         "tests/test_claims.py::test_claim_4_dot_product_is_gaussian_only_for_keys_of_one_length",
     ),

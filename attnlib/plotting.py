@@ -127,11 +127,13 @@ def lines(
     log: str = "",
     marks: Curves | None = None,
     ticks: Sequence[float] | None = None,
+    points: bool = False,
 ) -> Picture:
     """Curves ``{name: (x, y)}`` in one plot, or ``{panel: {name: (x, y)}}`` in several side by side.
 
     ``log`` is "x", "y", "xy" or empty. ``marks`` are single points ``{name: (x, y)}`` in the first plot.
-    A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across.
+    A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across. ``points`` draws
+    dots that no line joins, for an axis that only counts.
 
     >>> lines({"speed": ([0, 1], [0, 2])}, title="It speeds up", labels=("time (s)", "speed (m/s)"))
     It speeds up. One plot. Across: time (s). Up: speed (m/s). Lines: speed.
@@ -142,7 +144,7 @@ def lines(
     for i, (ax, (name, curves)) in enumerate(zip(axes[0], plots.items(), strict=True)):
         ax.set_title(name)
         _set_log(ax, log)
-        _draw_curves(ax, curves, marks if i == 0 else None)
+        _draw_curves(ax, curves, marks if i == 0 else None, points=points)
         if "y" not in log:
             _start_at_zero(ax)
         if ticks is not None:
@@ -331,9 +333,11 @@ def _weighted_dots(ax: Axes, x: Array, y: Array, weights: Array) -> None:
     ax.scatter(x, y, s=6 + 60 * share, c=share, cmap=WEIGHTS, vmin=-0.25, vmax=1, linewidths=0)
 
 
-def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None) -> None:
+def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None, *, points: bool = False) -> None:
     for name, (x, y, *band) in curves.items():
         (line,) = ax.plot(x, y, label=name)
+        if points:
+            line.set(linestyle="none", marker="os^Dv"[len(ax.lines) % 5], markersize=8, alpha=0.8)
         if band:
             ax.fill_between(x, *band, color=line.get_color(), alpha=0.18, linewidth=0)
     for name, (x, y) in (marks or {}).items():

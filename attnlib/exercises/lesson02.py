@@ -102,6 +102,16 @@ EXERCISES = [
                 "You divided the squared distance by 2h. The bandwidth is squared with the distance: 2h².",
             ),
             Misconception(
+                "dot product",
+                lambda q, k, h: masked_softmax(q @ k.T / h**2),
+                "That is a softmax of dot products. The key's own term is missing, and long keys win.",
+            ),
+            Misconception(
+                "order of operations",
+                lambda q, k, h: masked_softmax(-_squares(q, k) / 2 * h**2),
+                "You multiplied by h². In Python, a / 2 * h**2 is (a / 2) * h**2; write a / (2 * h**2).",
+            ),
+            Misconception(
                 "distance not squared",
                 lambda q, k, h: masked_softmax(-np.sqrt(_squares(q, k)) / h),
                 "You used the distance itself. That is a kernel too, the Laplacian one. The Gaussian has the "
@@ -137,6 +147,11 @@ EXERCISES = [
                 "A temperature of h is a bandwidth of √h. The bandwidth stands under a square.",
             ),
             Misconception(
+                "half",
+                lambda h: h**2 / 2,
+                "You halved it. The 2 of -2 q · k and the 2 of 2h² cancel, and h² is left.",
+            ),
+            Misconception(
                 "inverse",
                 lambda h: 1 / h**2,
                 "That is what the dot products are multiplied by. The question asks what they are divided by.",
@@ -168,8 +183,8 @@ EXERCISES = [
             Misconception(
                 "query's term",
                 lambda q, k: (_append(q, -(q**2).sum(axis=1) / 2), _append(k, 1.0)),
-                "You appended the query's term. It is one number for all keys of a query, and cancels: these are "
-                "the weights of the bare dot product. Append the key's.",
+                "These are the weights of the bare dot product, so what you appended cancels: it is zero, or the same "
+                "for all keys of a query, as the query's own term is. Append the key's: one number for each key.",
             ),
             Misconception(
                 "made equal",
@@ -210,6 +225,11 @@ EXERCISES = [
                 "before the softmax, with mask=.",
             ),
             Misconception(
+                "root",
+                lambda x, y, W: np.sqrt(_loss(x, y, W)),
+                "You took the root. The mean squared error was asked for.",
+            ),
+            Misconception(
                 "sum",
                 _loss_sum,
                 "You added the squared errors up. The mean was asked for.",
@@ -237,8 +257,8 @@ EXERCISES = [
             Misconception(
                 "borrowed",
                 lambda: 0.5,
-                "That bandwidth served the whole images, with 64 pixels. Half an image has 32, distances are "
-                "shorter, and the search gives another answer.",
+                "That is the bandwidth that the lesson uses for whole images. Leave each upper half out of the "
+                "others instead and compare all five.",
             ),
             Misconception(
                 "smoothest",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-c = get_config()
+c = get_config()  # noqa: F821 (Jupyter puts it there)
 here = Path(__file__).resolve().parent
 
 c.ServerApp.ip = "127.0.0.1"
