@@ -118,17 +118,22 @@ def check_attention(q: Array, k: Array, v: Array, mask: Array | None) -> None:
         check_mask(mask, (*lead, q.shape[-2], k.shape[-2]), like=q)
 
 
-def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array) -> None:
-    """Raise unless ``mask`` is boolean and broadcasts to scores of ``scores_shape`` (batch, n_q, n_k)."""
+def check_boolean(name: str, mask: object) -> None:
+    """Raise unless ``mask`` is an array of booleans."""
     if not is_array(mask):
-        raise TypeError(f"mask must be a NumPy array or a torch tensor; got {type(mask).__name__}")
-    if is_torch(mask) != is_torch(like):
-        raise TypeError(f"mask must come from the library of the scores, {_library(like)}; got {_library(mask)}")
+        raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(mask).__name__}")
     if not namespace(mask).isdtype(mask.dtype, "bool"):
         raise TypeError(
-            f"mask must be boolean, True where a query may attend; got dtype {mask.dtype}. "
+            f"{name} must be boolean, True where a query may attend; got dtype {mask.dtype}. "
             "Where 1 means may attend, write mask != 0"
         )
+
+
+def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array) -> None:
+    """Raise unless ``mask`` is boolean and broadcasts to scores of ``scores_shape`` (batch, n_q, n_k)."""
+    check_boolean("mask", mask)
+    if is_torch(mask) != is_torch(like):
+        raise TypeError(f"mask must come from the library of the scores, {_library(like)}; got {_library(mask)}")
     if mask.device != like.device:
         raise ValueError(f"mask must be on the device of the scores, {like.device}; got {mask.device}")
     *lead, n_q, n_k = scores_shape

@@ -6,15 +6,19 @@ A mask is NumPy's unless ``like`` is a torch tensor, and then it is torch's, on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
+from functools import reduce
+from math import inf
+from operator import and_, index
 from typing import TYPE_CHECKING
 
-from attnlib._backend import Array, is_array, namespace
+from attnlib._backend import Array, is_array, is_floating, is_torch, namespace
+from attnlib._checks import broadcast_shapes, check_boolean
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
+    from torch import Tensor
 
-__all__ = ["causal", "padding"]
+__all__ = ["block_banded", "causal", "combine", "from_torch", "padding", "prefix", "to_torch", "window"]
 
 
 def causal(n_q: int, n_k: int | None = None, *, like: Array | None = None) -> Bool[Array, "n_q n_k"]:
@@ -36,13 +40,142 @@ def causal(n_q: int, n_k: int | None = None, *, like: Array | None = None) -> Bo
     >>> causal(1, 4)
     array([[ True,  True,  True,  True]])
     """
-    n_q = _size("n_q", n_q)
-    n_k = n_q if n_k is None else _size("n_k", n_k)
-    if n_q > n_k:
-        raise ValueError(f"n_q must not exceed n_k, since a query stands at one of the keys; got {n_q} > {n_k}")
-    query = _arange(n_q, like)[:, None] + (n_k - n_q)
-    key = _arange(n_k, like)[None, :]
+    query, key = _positions(n_q, n_k, like)
     return key <= query
+
+
+def window(
+    n_q: int, n_k: int | None = None, *, back: int, ahead: int = 0, like: Array | None = None
+) -> Bool[Array, "n_q n_k"]:
+    r"""Each position may attend to itself, to ``back`` positions before it and ``ahead`` after it.
+
+    .. math:: m_{ij} = [\, i' - \text{back} \le j \le i' + \text{ahead} \,], \qquad i' = i + n_k - n_q
+
+    Raises as `causal`; ``ValueError`` too when ``back`` or ``ahead`` is negative.
+
+    Source: Beltagy, Peters, Cohan (2020), section 3.1.
+
+    >>> window(4, back=1).astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    """
+    back, ahead = _size("back", back), _size("ahead", ahead)
+    query, key = _positions(n_q, n_k, like)
+    return (key >= query - back) & (key <= query + ahead)
+
+
+def prefix(n_q: int, n_k: int | None = None, *, length: int, like: Array | None = None) -> Bool[Array, "n_q n_k"]:
+    r"""All may attend to the first ``length`` positions; after them, each to itself and what came before it.
+
+    .. math:: m_{ij} = [\, j < \text{length} \;\text{or}\; j \le i + n_k - n_q \,]
+
+    Raises as `causal`; ``ValueError`` too when ``length`` is negative.
+
+    Source: Raffel et al. (2020), section 3.2.1, *prefix LM*.
+
+    >>> prefix(4, length=2).astype(int)
+    array([[1, 1, 0, 0],
+           [1, 1, 0, 0],
+           [1, 1, 1, 0],
+           [1, 1, 1, 1]])
+    """
+    length = _size("length", length)
+    query, key = _positions(n_q, n_k, like)
+    return (key < length) | (key <= query)
+
+
+def block_banded(
+    n: int, block: int, *, back: int = 1, ahead: int = 0, like: Array | None = None
+) -> Bool[Array, "n n"]:
+    r"""Positions are cut into blocks; each may attend to its own block, ``back`` before it and ``ahead`` after it.
+
+    .. math:: m_{ij} = [\, \lfloor i/b \rfloor - \text{back} \le \lfloor j/b \rfloor
+              \le \lfloor i/b \rfloor + \text{ahead} \,]
+
+    Raises ``TypeError`` when a size is not an integer, ``ValueError`` when one is negative or ``block`` is zero.
+
+    Source: Zaheer et al. (2020), *Big Bird*, for the blocks.
+
+    >>> block_banded(4, 2, back=0).astype(int)
+    array([[1, 1, 0, 0],
+           [1, 1, 0, 0],
+           [0, 0, 1, 1],
+           [0, 0, 1, 1]])
+    """
+    block, back, ahead = _size("block", block), _size("back", back), _size("ahead", ahead)
+    if block == 0:
+        raise ValueError("block must be at least 1; got 0")
+    query, key = (positions // block for positions in _positions(n, None, like))
+    return (key >= query - back) & (key <= query + ahead)
+
+
+def combine(*masks: Bool[Array, ...] | None) -> Bool[Array, ...] | None:
+    r"""What all of ``masks`` allow. None allows everything, so masks that may be missing need no special case.
+
+    .. math:: m_{ij} = \prod_l m^{(l)}_{ij}
+
+    Raises ``TypeError`` when one is not boolean, ``ValueError`` when their shapes do not broadcast.
+
+    >>> combine(causal(2), None, padding([1], 2)).astype(int)
+    array([[[1, 0],
+            [1, 0]]])
+    """
+    given = {f"masks[{i}]": mask for i, mask in enumerate(masks) if mask is not None}
+    for name, mask in given.items():
+        check_boolean(name, mask)
+    if not given:
+        return None
+    try:
+        broadcast_shapes(*(mask.shape for mask in given.values()))
+    except ValueError:
+        got = ", ".join(f"{name} {tuple(mask.shape)}" for name, mask in given.items())
+        raise ValueError(f"masks must broadcast to one shape; got {got}") from None
+    return reduce(and_, given.values())
+
+
+def to_torch(mask: Bool[Tensor, ...]) -> Bool[Tensor, ...]:
+    r"""The mask as the modules of ``torch.nn`` want it, where True means may *not* attend.
+
+    .. math:: m \mapsto 1 - m
+
+    For ``attn_mask`` and ``key_padding_mask`` of `torch.nn.MultiheadAttention` and the layers made of it. The
+    *function* `torch.nn.functional.scaled_dot_product_attention` takes our masks as they are.
+
+    Raises ``TypeError`` when ``mask`` is not a boolean tensor.
+
+    >>> import torch
+    >>> to_torch(causal(2, like=torch.zeros(1)))
+    tensor([[False,  True],
+            [False, False]])
+    """
+    check_boolean("mask", mask)
+    if not is_torch(mask):
+        raise TypeError("mask must be a torch tensor; got a NumPy array. Make it with like=a_tensor")
+    return ~mask
+
+
+def from_torch(mask: Tensor) -> Bool[Tensor, ...]:
+    r"""A mask as the modules of ``torch.nn`` take it, with True for may attend.
+
+    A boolean mask is inverted. A mask of numbers, which torch adds to the scores, may hold 0 and minus infinity
+    only: anything else is a bias, and no mask can say it.
+
+    Raises ``TypeError`` when ``mask`` is not a tensor of booleans or floats, ``ValueError`` for other numbers.
+
+    >>> import torch
+    >>> from_torch(torch.tensor([[0.0, -torch.inf]]))
+    tensor([[ True, False]])
+    """
+    if not is_torch(mask):
+        raise TypeError(f"mask must be a torch tensor; got {type(mask).__name__}")
+    if is_floating(mask):
+        if not ((mask == 0) | (mask == -inf)).all():
+            raise ValueError("mask must hold 0 and minus infinity only to be a mask; it holds other numbers")
+        return mask == 0
+    check_boolean("mask", mask)
+    return ~mask
 
 
 def padding(
@@ -72,6 +205,15 @@ def padding(
     key = _arange(n_k, like)[None, None, :]
     ends = namespace(key).stack([key[0, 0, :1] * 0 + n for n in whole])
     return key < ends[:, :, None]
+
+
+def _positions(n_q: int, n_k: int | None, like: Array | None) -> tuple[Array, Array]:
+    """Where queries and keys stand, as a column and a row. The last query stands at the last key."""
+    n_q = _size("n_q", n_q)
+    n_k = n_q if n_k is None else _size("n_k", n_k)
+    if n_q > n_k:
+        raise ValueError(f"n_q must not exceed n_k, since a query stands at one of the keys; got {n_q} > {n_k}")
+    return _arange(n_q, like)[:, None] + (n_k - n_q), _arange(n_k, like)[None, :]
 
 
 def _arange(n: int, like: Array | None) -> Array:

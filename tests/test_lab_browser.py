@@ -54,8 +54,6 @@ class Lab:
             self.port = probe.getsockname()[1]
         options = ["--no-browser", f"--port={self.port}", "--ServerApp.port_retries=0"]
         options += ["--IdentityProvider.token=secret"]
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            options.append("--allow-root")
         # As in the Makefile, but for the options that a reader might give in LAB_ARGS.
         command = [sys.executable, "-m", "jupyterlab", "--config=notebooks/lab/config.py", *options]
         self.log = (root / "lab.log").open("w")

@@ -6,6 +6,7 @@ c = get_config()  # noqa: F821 (Jupyter puts it there)
 here = Path(__file__).resolve().parent
 
 c.ServerApp.ip = "127.0.0.1"
+c.ServerApp.allow_root = True  # in a container one is root, and the server is for this machine only
 c.ServerApp.root_dir = str(here.parent.parent)
 c.LabApp.default_url = "/lab/tree/notebooks/00_start_here.ipynb"
 c.LabApp.news_url = None
