@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,17 +19,27 @@ def search_bandwidth(X: Array, error: Callable[[Array], float]) -> Array:
 
     A grid from less than the smallest gap between neighbours to far more than the whole range finds the valley, since
     such errors have several; a local search then finds its floor. With more features, each in turn goes
-    through the grid while the others stand still, and Nelder and Mead's simplex finishes.
+    through the grid while the others stand still, and Nelder and Mead's simplex finishes, from several starts.
     """
     spread = np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1.0)
     grid = np.geomspace(1e-3, 1e3, STEPS)
     best = min((spread * step for step in grid), key=error)
     if X.shape[1] == 1:
         return _floor_of_valley(best, grid[1] / grid[0], error)
+    return min(_from_many_starts(X, best, spread, grid, error), key=error)
+
+
+def _from_many_starts(
+    X: Array, best: Array, spread: Array, grid: Array, error: Callable[[Array], float]
+) -> Iterator[Array]:
     rule_of_thumb = 1.06 * X.std(axis=0) * len(X) ** (-1 / (4 + X.shape[1]))
-    starts = [_one_by_one(best, spread, grid, error), np.where(rule_of_thumb > 0, rule_of_thumb, spread)]
-    found = [_simplex(start, error) for start in starts if np.isfinite(error(start))]
-    return min(found, key=error)
+    rule_of_thumb = np.where(rule_of_thumb > 0, rule_of_thumb, spread)
+    starts = [_one_by_one(best, spread, grid, error), _one_by_one(rule_of_thumb, spread, grid, error), rule_of_thumb]
+    for start in starts:
+        if np.isfinite(error(start)):
+            yield _simplex(start, error, to=np.log, back=np.exp)
+    if np.isfinite(error(rule_of_thumb)):  # on the plain scale the simplex takes other steps, and other valleys
+        yield _simplex(rule_of_thumb, error, to=np.array, back=np.abs)
 
 
 def _floor_of_valley(best: Array, step: float, error: Callable[[Array], float]) -> Array:
@@ -50,12 +60,16 @@ def _one_by_one(best: Array, spread: Array, grid: Array, error: Callable[[Array]
     return best
 
 
-def _simplex(start: Array, error: Callable[[Array], float]) -> Array:
+def _simplex(
+    start: Array, error: Callable[[Array], float], to: Callable[[Array], Array], back: Callable[[Array], Array]
+) -> Array:
     options = {"xatol": 1e-5, "fatol": 1e-9 * error(start), "maxiter": 200 * len(start)}
-    found = minimize(
-        lambda log_h: error(np.exp(np.clip(log_h, -50, 50))),
-        np.log(start),
-        method="Nelder-Mead",
-        options=options,
-    )
-    return np.exp(np.clip(found.x, -50, 50))
+
+    def error_at(x: Array) -> float:
+        h = back(np.clip(x, -50, 50)) if back is np.exp else back(x)
+        return error(h) if np.all(h > 0) else np.inf
+
+    with np.errstate(invalid="ignore"):
+        found = minimize(error_at, to(start), method="Nelder-Mead", options=options).x
+    h = back(np.clip(found, -50, 50)) if back is np.exp else back(found)
+    return h if np.all(h > 0) else start

@@ -5,9 +5,13 @@ A message says which argument, what came and what was expected.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite, prod
+from numbers import Real
+from types import ModuleType
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from attnlib._backend import Array, is_array, is_floating, is_torch, namespace
 
@@ -39,7 +43,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
 def check_floats(**arrays: Array) -> None:
     """Raise unless all are floating-point arrays of one library, dtype and device."""
     for name, x in arrays.items():
-        if not is_array(x):
+        if not is_array(x) or isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
             raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(x).__name__}")
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
@@ -62,14 +66,24 @@ def check_rank(shape_words: str, **arrays: Array) -> None:
 
 def check_no_nan(**arrays: Array) -> None:
     """Raise where an array holds NaN, which a weighted mean would spread over every output it enters."""
+    _check_entries(arrays, "NaN", lambda xp, x: xp.isnan(x))
+
+
+def check_finite(**arrays: Array) -> None:
+    """Raise where an array holds NaN or infinity; no weight, not even zero, makes a number of them."""
+    _check_entries(arrays, "NaN or infinity", lambda xp, x: ~xp.isfinite(x))
+
+
+def _check_entries(arrays: dict[str, Array], what: str, find: Callable[[ModuleType, Array], Array]) -> None:
     for name, x in arrays.items():
-        total = x.sum()  # one cheap pass; a NaN anywhere makes the sum NaN, and NaN alone differs from itself
-        if total == total:
-            continue
+        with np.errstate(all="ignore"):
+            total = x.sum()  # one cheap pass: a NaN or an infinity shows in the sum
+            if total - total == 0:
+                continue
         xp = namespace(x)
-        count = int(xp.sum(xp.astype(xp.isnan(x), xp.int64)))
+        count = int(xp.sum(xp.astype(find(xp, x), xp.int64)))
         if count:
-            raise ValueError(f"{name} holds NaN in {count} of {prod(x.shape)} entries; expected numbers")
+            raise ValueError(f"{name} holds {what} in {count} of {prod(x.shape)} entries; expected numbers")
 
 
 def check_pair(q: Array, k: Array, *, same_d: bool) -> None:
@@ -95,14 +109,16 @@ def check_weight(name: str, w: Array, shape: Shape, words: str, like: Array) -> 
 
 def check_positive(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number above zero."""
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {type(value).__name__}")
     if not (isfinite(value) and value > 0):
         raise ValueError(f"{name} must be positive and finite; got {value}")
 
 
-def check_attention(q: Array, k: Array, v: Array, mask: Array | None) -> None:
-    """Raise unless ``attention`` can take these arguments."""
+def check_attention(q: Array, k: Array, v: Array, score: object, mask: Array | None) -> None:
+    """Raise unless ``attention`` can take these arguments; whether ``q`` and ``k`` fit is for the score to say."""
+    if not callable(score):
+        raise TypeError(f"score must be a function of q and k, as in attnlib.scores; got {score!r}")
     check_floats(q=q, k=k, v=v)
     check_rank("(..., n_q, d)", q=q)
     check_rank("(..., n_k, d)", k=k)
@@ -112,7 +128,8 @@ def check_attention(q: Array, k: Array, v: Array, mask: Array | None) -> None:
             f"k and v must have one row for each position, the same n_k; got k {tuple(k.shape)} and v {tuple(v.shape)}"
         )
     _check_leading(q=q, k=k, v=v)
-    check_no_nan(q=q, k=k, v=v)
+    check_no_nan(q=q, k=k)
+    check_finite(v=v)
     if mask is not None:
         lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
         check_mask(mask, (*lead, q.shape[-2], k.shape[-2]), like=q)
@@ -127,6 +144,16 @@ def check_boolean(name: str, mask: object) -> None:
             f"{name} must be boolean, True where a query may attend; got dtype {mask.dtype}. "
             "Where 1 means may attend, write mask != 0"
         )
+
+
+def check_softmax(scores: Array, mask: Array | None) -> None:
+    """Raise unless ``masked_softmax`` can take these arguments."""
+    check_floats(scores=scores)
+    if scores.ndim == 0:
+        raise ValueError("scores must have at least one axis, the keys; got a single number")
+    check_no_nan(scores=scores)
+    if mask is not None:
+        check_mask(mask, (1, *scores.shape)[-max(scores.ndim, 2) :], like=scores)
 
 
 def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array) -> None:

@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from attnlib._backend import Array, is_torch, namespace
-from attnlib._checks import broadcast_shapes, check_attention, check_mask, check_scores
+from attnlib._checks import broadcast_shapes, check_attention, check_pair, check_scores, check_softmax
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -57,12 +57,14 @@ def attention(
         may attend to nothing gets weights and an output of zero.
     weights
         False returns None in place of the weights. With torch and the default score, the fused
-        `torch.nn.functional.scaled_dot_product_attention` then does the work, without ever holding them.
+        `torch.nn.functional.scaled_dot_product_attention` then does the work, without ever holding them (and
+        without second derivatives, where torch has none).
 
     Raises
     ------
     ValueError
-        Shapes that do not fit, a mask that does not broadcast, NaN in ``q``, ``k`` or ``v``.
+        Shapes that do not fit, a mask that does not broadcast, NaN in ``q`` or ``k``, anything but finite
+        numbers in ``v``.
     TypeError
         Not an array, not floating-point, dtypes or libraries mixed, a mask that is not boolean.
 
@@ -78,8 +80,9 @@ def attention(
     >>> out.round(3)
     array([[1.001]])
     """
-    check_attention(q, k, v, mask)
+    check_attention(q, k, v, score, mask)
     if not weights and score is scaled_dot and is_torch(q):
+        check_pair(q, k, same_d=True)
         return Attended(_fused(q, k, v, mask), None)
     scores = score(q, k)
     check_scores(scores, n_q=q.shape[-2], n_k=k.shape[-2])
@@ -101,7 +104,8 @@ def masked_softmax(
     from overflowing. Scores of plus infinity share the row's weight equally. A row with nothing left (all
     masked, or all scores minus infinity) gives zeros, and a zero gradient.
 
-    Raises ``ValueError`` when ``mask`` does not broadcast to ``scores``, ``TypeError`` when it is not boolean.
+    Raises ``ValueError`` when ``mask`` does not broadcast to ``scores`` or these hold NaN, ``TypeError`` when the
+    mask is not boolean or the scores are not floating-point.
 
     Source: Bridle (1990) for the softmax; masking as in Vaswani et al. (2017), section 3.2.3.
 
@@ -109,8 +113,7 @@ def masked_softmax(
     >>> masked_softmax(np.array([[0.0, 0.0, 9.0]]), mask=np.array([[True, True, False]]))
     array([[0.5, 0.5, 0. ]])
     """
-    if mask is not None:
-        check_mask(mask, scores.shape, like=scores)
+    check_softmax(scores, mask)
     say, total = exponentials(scores, mask)
     return say / total
 
@@ -138,7 +141,7 @@ def exponentials(
         return scores, xp.ones((*scores.shape[:-1], 1), dtype=scores.dtype, device=scores.device)
     top = xp.max(scores, axis=-1, keepdims=True)
     if xp.any(top == inf):
-        scores = xp.where(top == inf, xp.where(scores == inf, 0.0, -inf), scores)
+        scores = xp.where(top == inf, xp.where(scores == inf, xp.zeros_like(scores), -inf), scores)
     say = xp.exp(scores - xp.where(xp.isfinite(top), top, 0.0))
     total = xp.sum(say, axis=-1, keepdims=True)
     return say, xp.where(total > 0, total, 1.0)
@@ -154,10 +157,10 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         x = x.expand(*lead, *x.shape[-2:])
         return x.flatten(0, -4) if len(lead) > 2 else x[(None,) * (2 - len(lead))]
 
+    allowed = None
     if mask is not None:
-        n_q, n_k = q.shape[-2], k.shape[-2]
-        mask = four_axes(mask.expand(*mask.shape[:-2], n_q, n_k))
-    out = scaled_dot_product_attention(four_axes(q), four_axes(k), four_axes(v), attn_mask=mask)
+        allowed = four_axes(mask.expand(*mask.shape[:-2], q.shape[-2], k.shape[-2]))
+    out = scaled_dot_product_attention(four_axes(q), four_axes(k), four_axes(v), attn_mask=allowed)
     if not out.isfinite().all():  # an infinite score: the kernel answers NaN where the limit exists
-        return masked_softmax(scaled_dot(q, k), mask) @ v
+        return attention(q, k, v, mask=mask).out
     return out.reshape(*lead, *out.shape[-2:])

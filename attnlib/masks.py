@@ -195,6 +195,8 @@ def padding(
     <BLANKLINE>
            [[ True, False, False]]])
     """
+    if not is_array(lengths) and not isinstance(lengths, Sequence):
+        raise TypeError(f"lengths must be a sequence of integers, one for each row; got {type(lengths).__name__}")
     like = lengths if like is None and is_array(lengths) else like
     whole = [_size(f"lengths[{i}]", n) for i, n in enumerate(lengths)]
     if not whole:

@@ -104,6 +104,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=1 + searching
         )
         self.X_, self.y_ = X, y.astype(np.float64)
+        self._origin = X.mean(axis=0)
         if searching:
             self.bandwidth_ = search_bandwidth(self.X_, self._loo_error)
         else:
@@ -121,11 +122,12 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return empty
 
         def work_without_weights(rows: slice) -> Array:
-            q, k = X[rows] / self.bandwidth_, self.X_ / self.bandwidth_
+            q, k = self._scaled(X[rows], self.bandwidth_)
             out[rows] = attention(q, k, values, score=log_kernel("gaussian"), weights=False).out
             return np.zeros(len(q), dtype=bool)
 
-        plain = self.degree == 0 and self.kernel == "gaussian"
+        never_empty = np.abs(self._scaled(X, self.bandwidth_)[0]).max() < 1e150  # whose square is still a number
+        plain = self.degree == 0 and self.kernel == "gaussian" and never_empty
         self._warn_empty(_in_blocks(work_without_weights if plain else work, len(X), len(values)))
         return out.reshape(len(X), *self.y_.shape[1:])
 
@@ -164,7 +166,9 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         array([-2.,  2.])
         """
         check_is_fitted(self)
-        return self._loo_residuals(self.bandwidth_).reshape(self.y_.shape)
+        residuals = self._loo_residuals(self.bandwidth_)
+        self._warn_empty(np.isnan(residuals).any(axis=1))
+        return residuals.reshape(self.y_.shape)
 
     def loo_error(self) -> float:
         """Root mean square of `loo_residuals`, in the units of the targets.
@@ -176,14 +180,19 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _weights(self, X: Array, bandwidth: Array, mask: Array | None = None) -> tuple[Array, Array]:
         """Weights of a few queries, and which of the queries found no neighbour."""
-        q, k = X / bandwidth, self.X_ / bandwidth
-        centre, alpha = attention(q, k, k, score=log_kernel(self.kernel), mask=mask)
+        q, k = self._scaled(X, bandwidth)
+        with np.errstate(over="ignore"):  # a squared distance beyond all numbers is no neighbour
+            alpha = attention(q, k, k, score=log_kernel(self.kernel), mask=mask).weights
         empty = alpha.max(axis=1) == 0
         if self.degree == 1:
-            alpha = _straighten(alpha, q, k, centre)
+            alpha = _straighten(alpha, q, k)
         if empty.any():
             alpha[empty] = self._fill(q[empty], k, True if mask is None else mask[empty])
         return alpha, empty
+
+    def _scaled(self, X: Array, bandwidth: Array) -> tuple[Array, Array]:
+        """Queries and data in bandwidths, counted from the middle of the data, where differences keep digits."""
+        return (X - self._origin) / bandwidth, (self.X_ - self._origin) / bandwidth
 
     def _fill(self, q: Array, k: Array, mask: Array | bool) -> Array:
         if self.empty == "nan":
@@ -238,18 +247,24 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
 
-def _straighten(alpha: Array, q: Array, k: Array, centre: Array) -> Array:
-    r"""Turn the weights of a mean into those of a line through the weighted mean point.
+def _straighten(alpha: Array, q: Array, k: Array) -> Array:
+    r"""Turn the weights of a mean into those of a line fitted by least squares with the same weights.
 
-    With :math:`c_i = k_i - \bar k` and :math:`C = \sum_i \alpha_i c_i c_i^\top`, the line's value at q is
-    :math:`\sum_i \alpha_i (1 + c_i^\top C^{-1} (q - \bar k))\, y_i`.
+    Counting from the key with the largest weight, :math:`d_i = k_i - k_r` and :math:`t = q - k_r`, with
+    :math:`m = \sum_i \alpha_i d_i` and :math:`C = \sum_i \alpha_i d_i d_i^\top - m m^\top`, the line's value at q
+    is :math:`\sum_i \alpha_i (1 + (d_i - m)^\top C^{-1} (t - m))\, y_i`. Counted from there, the difference of a
+    key that has nearly all the weight is exactly zero, and those of the others keep their digits.
     """
-    c = k - centre[:, None]
-    spread = np.einsum("qk,qka,qkb->qab", alpha, c, c, optimize=True)
-    flat = np.trace(spread, axis1=1, axis2=2) < 1e-12  # in squared bandwidths: all the weight on one point
-    slope = np.zeros_like(spread[..., :1])
-    slope[~flat] = np.linalg.pinv(spread[~flat], rcond=1e-12, hermitian=True) @ (q - centre)[~flat, :, None]
-    return alpha * (1 + (c @ slope)[..., 0])
+    heaviest = k[alpha.argmax(axis=1)]
+    d, t = k - heaviest[:, None], q - heaviest
+    m = np.einsum("qk,qka->qa", alpha, d)
+    spread = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]
+    # Columns of very different spread are brought to one size first; what is then still flat has no slope.
+    size = np.sqrt(np.maximum(np.einsum("qaa->qa", spread), 0))
+    scale = np.where(size > 1e-140, 1 / np.maximum(size, 1e-140), 0)  # below, its square is no longer a number
+    inverse = np.linalg.pinv(spread * scale[:, :, None] * scale[:, None, :], rcond=1e-13, hermitian=True)
+    slope = np.einsum("qab,qb->qa", inverse, (t - m) * scale) * scale
+    return alpha * (1 - np.einsum("qa,qa->q", m, slope)[:, None] + np.einsum("qka,qa->qk", d, slope))
 
 
 def _in_blocks(work, n_queries: int, n_data: int) -> Array:

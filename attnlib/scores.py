@@ -128,7 +128,9 @@ def gaussian(
     array([[-0. , -0.5, -2. ]])
     """
     check_positive("bandwidth", bandwidth)
-    return -0.5 * squared_distance(q / bandwidth, k / bandwidth)
+    check_pair(q, k, same_d=True)
+    h = float(bandwidth)
+    return -0.5 * squared_distance(q / h, k / h)
 
 
 def squared_distance(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Array, "... n_q n_k"]:

@@ -210,7 +210,19 @@ BAD = {
         ValueError,
         r"leading .*\(2, 1, 3\).*\(3, 2, 3\)",
     ),
-    "NaN": (dict(q=Z((1, 3)), k=Z((2, 3)), v=np.full((2, 1), np.nan)), ValueError, "v holds NaN in 2 of 2"),
+    "NaN": (dict(q=Z((1, 3)), k=Z((2, 3)), v=np.full((2, 1), np.nan)), ValueError, "v holds NaN or infinity in 2"),
+    "NaN key": (dict(q=Z((1, 1)), k=np.array([[0], [np.nan]]), v=Z((2, 1))), ValueError, "k holds NaN in 1 of 2"),
+    "infinite value": (
+        dict(q=Z((1, 1)), k=Z((2, 1)), v=np.array([[0], [inf]])),
+        ValueError,
+        "v holds NaN or infinity in 1 of 2",
+    ),
+    "no score": (dict(q=Z((1, 3)), k=Z((2, 3)), v=Z((2, 1)), score=None), TypeError, "score must be a function"),
+    "a masked array": (
+        dict(q=np.ma.array([[1.0]]), k=Z((2, 1)), v=Z((2, 1))),
+        TypeError,
+        "q must be.*got MaskedArray",
+    ),
     "no features": (
         dict(q=Z((1, 0)), k=Z((2, 0)), v=Z((2, 1))),
         ValueError,
@@ -254,6 +266,49 @@ def test_bad_arguments_are_named(name):
     arguments, error, words = BAD[name]
     with pytest.raises(error, match=words):
         attention(**arguments)
+
+
+@pytest.mark.parametrize("name", ["one axis", "other d", "other n_k", "batches", "NaN", "no features", "mask shape"])
+def test_the_fused_path_names_them_too(name):
+    arguments, error, words = BAD[name]
+    with pytest.raises(error, match=words):
+        attention(**{key: torch.tensor(x) for key, x in arguments.items()}, weights=False)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_infinite_scores_keep_the_dtype(dtype):
+    assert masked_softmax(np.array([[inf, 1.0]], dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weights", [True, False])
+def test_scores_that_overflow_share_the_weight(dtype, weights):
+    q, k, v = torch.full((1, 64), 150.0), torch.full((2, 64), 150.0), torch.tensor([[1.0], [3.0]])
+    out = attention(*(x.to(dtype) for x in (q, k, v)), weights=weights).out
+    assert out.dtype == dtype
+    assert out.item() == 2
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3), (2, 1, 3)])
+def test_an_infinite_score_on_the_fused_path_keeps_the_shape_and_the_mask(lead):
+    q, k, v = torch.full((*lead, 1, 1), inf), torch.tensor([[1.0], [2.0], [3.0]]), torch.eye(3)
+    mask = torch.tensor([[True, False, True]])
+    out = attention(q, k, v, mask=mask, weights=False).out
+    assert torch.equal(out, torch.tensor([0.5, 0, 0.5]).expand(*lead, 1, 3))
+
+
+@pytest.mark.filterwarnings("error")
+def test_legal_extremes_raise_no_warning():
+    attention(np.array([[inf]]), np.array([[1.0], [-1.0]]), np.array([[1e308], [1e308]]))
+    attention(np.ones((1, 1), np.float16), np.ones((3, 1), np.float16), np.full((3, 1), 3e4, np.float16))
+
+
+def test_softmax_of_a_vector():
+    np.testing.assert_array_equal(masked_softmax(np.zeros(3), np.array([True, False, True])), [0.5, 0, 0.5])
+    with pytest.raises(ValueError, match="scores must have at least one axis"):
+        masked_softmax(np.array(1.0))
+    with pytest.raises(ValueError, match="scores holds NaN in 1 of 2"):
+        masked_softmax(np.array([0.0, np.nan]))
 
 
 @given(arrays(np.float64, (3, 4), elements=st.floats(-50, 50)))

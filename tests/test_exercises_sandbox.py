@@ -1,6 +1,7 @@
 """Answers that loop, flood, raise or exit do no harm and get one message."""
 
 import _thread
+import io
 import sys
 import threading
 import time
@@ -214,3 +215,54 @@ def test_an_excerpt(written, shown):
     for text in written:
         sink.write(text)
     assert sink.excerpt() == shown
+
+
+def test_an_answer_that_closes_or_replaces_its_output_leaves_the_notebooks_alone():
+    before = sys.stdout
+
+    def closes(x):
+        sys.stdout.close()
+        return x
+
+    def replaces(x):
+        sys.stdout = io.StringIO()
+        return x
+
+    for answer in (closes, replaces):
+        assert grade(EXERCISE, answer).kind == "wrong"
+        assert sys.stdout is before
+        assert not before.closed
+
+
+def test_an_answer_that_alters_numpy_is_judged_by_numpy_as_it_was(monkeypatch):
+    monkeypatch.setattr(np, "tanh", np.tanh)  # put back after the test what the answer takes away
+    exercise = Exercise(
+        id="02.2",
+        title="Squash",
+        reference=lambda x: np.tanh(x),
+        cases=lambda rng: [(rng.normal(size=3),)],
+        hints=("", "", ""),
+        misconceptions=[],
+    )
+
+    def cheats(x):
+        np.tanh = np.zeros_like
+        return np.zeros_like(x)
+
+    assert grade(exercise, cheats).kind == "wrong"
+
+
+def test_an_exception_that_hides_itself_gets_a_message():
+    class HiddenError(Exception):
+        def __str__(self):
+            raise SystemExit
+
+    def answer(x):
+        raise HiddenError
+
+    assert "ended without an answer" in grade(EXERCISE, answer).message
+
+
+def test_several_numbers_may_come_in_any_brackets():
+    assert grade(EXERCISE, lambda x: tuple(x / 2)).kind == "right"
+    assert grade(EXERCISE, lambda x: [float(number) / 2 for number in x]).kind == "right"

@@ -45,11 +45,12 @@ def grade(exercise: Exercise, answer: Any) -> Verdict:
     function = (lambda: answer) if exercise.asks_for_value else answer
     if problem := _say.wrong_arguments(exercise, function, cases):
         return Verdict("wrong type", problem)
+    wanted = _match.expected(exercise, cases)  # before the answer runs, which may leave NumPy altered
     seconds = float(os.environ.get("ATTNLIB_CHECK_SECONDS") or exercise.seconds)
     trial = _try(exercise, function, cases, seconds)
     if trial.went.end != "finished":
         return Verdict("stopped", _say.stopped(exercise, cases, _reached(trial), seconds, trial.went))
-    return _judge(trial)
+    return _judge(trial, wanted)
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,15 @@ def _reached(trial: _Trial) -> int:
     return min(done, len(trial.cases) - 1)
 
 
-def _judge(trial: _Trial) -> Verdict:
+def _judge(trial: _Trial, wanted: list[Outcome]) -> Verdict:
     exercise, cases, came, went = trial.exercise, trial.cases, trial.came, trial.went
-    wanted = _match.expected(exercise, cases)
     pairs = zip(wanted, came, strict=False)  # an answer that exits leaves cases out
     wrong = next((i for i, (w, c) in enumerate(pairs) if not _match.is_right(exercise, w, c)), None)
     changed = next((outcome.changed for outcome in came if outcome.changed), ())
     if wrong is None and len(came) == len(wanted) and not changed:
         return Verdict("right", _say.right(exercise, len(cases), went))
+    if not came:
+        return Verdict("stopped", _say.no_outcome(exercise, went))
     if _unwritten(came[0]):
         return Verdict("not attempted", _say.not_attempted(exercise))
     if wrong is not None and (known := _match.known_mistake(exercise, cases, came)):

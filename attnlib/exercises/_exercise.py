@@ -76,7 +76,7 @@ class Exercise:
     hints: Sequence[str]
     misconceptions: Sequence[Misconception]
     cases: Callable[[np.random.Generator], Sequence[tuple[Any, ...]]] | None = None
-    tolerance: tuple[float, float] = (1e-6, 1e-8)
+    tolerance: tuple[float, float] = (1e-6, 1e-6)
     adapt: Callable[[Any], Any] | None = None
     compare: Callable[[Any, Any], bool | str] | None = None
     solution: Callable[..., Any] | None = None

@@ -13,6 +13,7 @@ from typing import Any
 _KEPT = 4000
 _here = threading.local()
 _workers: set[int] = set()
+_originals: dict[tuple[int, str], Any] = {}
 _lock = threading.RLock()
 
 
@@ -78,6 +79,11 @@ class _Stream:
     def flush(self) -> None:
         self._target().flush()
 
+    def close(self) -> None:
+        """An answer may close what it writes to, and that is not the notebook's output."""
+        if sink_of_this_thread() is None:
+            self.original.close()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
 
@@ -119,6 +125,7 @@ def guarded() -> Iterator[None]:
         for owner, name, wrap in _targets():
             current = getattr(owner, name, None)
             if current is not None and not isinstance(current, wrap):
+                _originals[id(owner), name] = current
                 setattr(owner, name, wrap(current))
     try:
         yield
@@ -132,10 +139,10 @@ def _release() -> None:
         _workers.intersection_update(sys._current_frames())  # a survivor may have ended since
         if _workers:
             return
-        for owner, name, wrap in _targets():
-            current = getattr(owner, name, None)
-            if isinstance(current, wrap):
-                setattr(owner, name, current.original)
+        for owner, name, _ in _targets():
+            original = _originals.pop((id(owner), name), None)
+            if original is not None:  # also where the answer has put something of its own there
+                setattr(owner, name, original)
 
 
 def _targets() -> list[tuple[Any, str, type]]:

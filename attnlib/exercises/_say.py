@@ -86,6 +86,12 @@ def stopped(exercise: Exercise, cases: Cases, i: int, seconds: float, went: Run)
     return _with_prints(words, went)
 
 
+def no_outcome(exercise: Exercise, went: Run) -> str:
+    """The answer left nothing to judge, not even an exception that can be shown."""
+    words = f"{exercise.id} stopped. Your function ended without an answer and without an error that can be shown."
+    return _with_prints(words, went)
+
+
 def wrong_sort(exercise: Exercise, answer: Any) -> str:
     """A value came for a function or a function for a value; "" where neither did."""
     if exercise.asks_for_value and callable(answer):

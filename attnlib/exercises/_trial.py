@@ -8,6 +8,7 @@ import sysconfig
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -77,6 +78,8 @@ def _call(function: Callable[..., Any], case: tuple[Any, ...], adapt: Callable[[
         output = function(*inputs)
     except BaseException as error:  # an answer may raise anything, SystemExit too
         return Outcome(failure=_failure(error))
+    if isinstance(output, tuple) and output and all(isinstance(part, Number) for part in output):
+        output = list(output)  # several numbers are a vector, in whatever brackets they come
     changed = tuple(i for i in range(len(case)) if not same_input(case[i], inputs[i]))
     came = kind_of(output)
     try:
