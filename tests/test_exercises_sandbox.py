@@ -230,8 +230,9 @@ def test_an_answer_that_closes_or_replaces_its_output_leaves_the_notebooks_alone
 
     for answer in (closes, replaces):
         assert grade(EXERCISE, answer).kind == "wrong"
-        assert sys.stdout is before
-        assert not before.closed
+        # An answer of another test that could not be stopped keeps the guard in place.
+        assert getattr(sys.stdout, "original", sys.stdout) is getattr(before, "original", before)
+        print("still here")
 
 
 def test_an_answer_that_alters_numpy_is_judged_by_numpy_as_it_was(monkeypatch):

@@ -134,15 +134,18 @@ def guarded() -> Iterator[None]:
 
 
 def _release() -> None:
-    """Put everything back, unless a worker that could not be stopped may still write."""
+    """Put everything back; where a worker that could not be stopped may still write, put the guards back."""
     with _lock:
         _workers.intersection_update(sys._current_frames())  # a survivor may have ended since
-        if _workers:
-            return
-        for owner, name, _ in _targets():
-            original = _originals.pop((id(owner), name), None)
-            if original is not None:  # also where the answer has put something of its own there
+        for owner, name, wrap in _targets():
+            original = _originals.get((id(owner), name))
+            if original is None:
+                continue
+            if not _workers:
+                del _originals[id(owner), name]
                 setattr(owner, name, original)
+            elif not isinstance(getattr(owner, name, None), wrap):  # the answer has put something of its own there
+                setattr(owner, name, wrap(original))
 
 
 def _targets() -> list[tuple[Any, str, type]]:
