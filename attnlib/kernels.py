@@ -26,6 +26,8 @@ def gaussian(u: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
     .. math:: K(u) = e^{-u^2/2}
 
+    Source: Silverman (1986), table 3.1.
+
     >>> gaussian(np.array([0.0, 1.0, 2.0])).round(3)
     array([1.   , 0.607, 0.135])
     """
@@ -36,6 +38,8 @@ def box(u: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     r"""All points within one bandwidth count the same, all others nothing.
 
     .. math:: K(u) = [\, |u| \le 1 \,]
+
+    Source: Silverman (1986), table 3.1.
 
     >>> box(np.array([0.0, 1.0, 2.0]))
     array([1., 1., 0.])
@@ -48,6 +52,8 @@ def triangle(u: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
     .. math:: K(u) = \max(0, 1 - |u|)
 
+    Source: Silverman (1986), table 3.1.
+
     >>> triangle(np.array([0.0, 0.5, 2.0]))
     array([1. , 0.5, 0. ])
     """
@@ -59,7 +65,7 @@ def epanechnikov(u: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
     .. math:: K(u) = \max(0, 1 - u^2)
 
-    Source: Epanechnikov (1969).
+    Source: Epanechnikov (1969); Silverman (1986), table 3.1.
 
     >>> epanechnikov(np.array([0.0, 0.5, 2.0]))
     array([1.  , 0.75, 0.  ])
@@ -71,7 +77,9 @@ KERNELS = {"gaussian": gaussian, "box": box, "triangle": triangle, "epanechnikov
 
 
 def log_kernel(name: str) -> Callable[[Array, Array], Array]:
-    r"""The kernel ``name`` as a score: :math:`\log K(\lVert q_i - k_j \rVert)`, whose softmax is K / sum K.
+    r"""The kernel ``name`` as a score, whose softmax weights are those of the kernel: K over the sum of K.
+
+    .. math:: s_{ij} = \log K(\lVert q_i - k_j \rVert)
 
     The Gaussian's logarithm is written out, because :math:`e^{-u^2/2}` is 0 in floating point from u = 39 on,
     and a query far from all data would have no neighbours where the mathematics gives it a nearest one.

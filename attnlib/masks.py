@@ -159,6 +159,8 @@ def to_torch(mask: Bool[Tensor, ...]) -> Bool[Tensor, ...]:
 def from_torch(mask: Tensor) -> Bool[Tensor, ...]:
     r"""A mask as the modules of ``torch.nn`` take it, with True for may attend.
 
+    .. math:: m \mapsto 1 - m, \qquad a \mapsto [\, a = 0 \,]
+
     A boolean mask is inverted. A mask of numbers, which torch adds to the scores, may hold 0 and minus infinity
     only: anything else is a bias, and no mask can say it.
 

@@ -43,6 +43,16 @@ def test_every_public_name_exists():
     assert "attention" in dir(attnlib)
 
 
+@pytest.mark.parametrize("module", ["core", "scores", "masks", "kernels", "regression"])
+def test_every_public_function_has_an_equation_and_an_example(module):
+    home = getattr(attnlib, module)
+    for name in home.__all__:
+        thing = getattr(home, name)
+        if callable(thing) and name != "Attended":
+            for part in (".. math::", ">>> "):
+                assert part in thing.__doc__, f"attnlib.{module}.{name} lacks {part}"
+
+
 def test_every_lesson_has_the_title_that_the_course_gives_it():
     for lesson in course.LESSONS:
         if lesson.ready:
