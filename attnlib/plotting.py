@@ -207,7 +207,7 @@ def matrices(
     shapes = [np.shape(m) for m in named.values()]
     widths = [max(columns, 1.6) for _, columns in shapes]
     fig, axes = new_figure(
-        min(11, 0.75 * sum(widths) + 0.4 * len(widths)),
+        min(10, 0.75 * sum(widths) + 0.4 * len(widths)),
         0.55 * max(rows for rows, _ in shapes) + 1.1,
         len(named),
         squeeze=False,
@@ -247,7 +247,7 @@ def surfaces(
     >>> surfaces({"s": np.eye(3)}, extent=(0, 1, 0, 1), title="A ridge", labels=("a", "b"), query=(0.5, 0.5))
     A ridge. One plot. Title: s. Across: a. Up: b. Dots: 1.
     """
-    fig, axes = new_figure(min(12, 2.9 * len(named) + 0.4), 3.4, len(named), squeeze=False, sharey=True)
+    fig, axes = new_figure(min(10, 2.9 * len(named) + 0.4), 3.0, len(named), squeeze=False, sharey=True)
     for i, (ax, (name, z)) in enumerate(zip(axes[0], named.items(), strict=True)):
         across, up = np.linspace(*extent[:2], z.shape[1]), np.linspace(*extent[2:], z.shape[0])
         top = np.abs(z).max()
@@ -290,7 +290,7 @@ def course_map(lessons: Sequence[Lesson], parts: Mapping[int, str], *, title: st
     >>> course_map(LESSONS[:2], PARTS, title="Two lessons")
     Two lessons. One plot.
     """
-    fig, ax = new_figure(11, 5.6)
+    fig, ax = new_figure(10, 5.6)
     boxes = {}
     for row, part in enumerate(parts):
         ax.text(-0.45, -row + 0.42, f"Part {part}. {parts[part]}", weight="bold")
