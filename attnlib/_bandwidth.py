@@ -17,9 +17,9 @@ STEPS = 41
 def search_bandwidth(X: Array, error: Callable[[Array], float]) -> Array:
     """The bandwidth, one for each column of ``X``, at which ``error`` is least.
 
-    A grid from less than the smallest gap between neighbours to far more than the whole range finds the valley, since
-    such errors have several; a local search then finds its floor. With more features, each in turn goes
-    through the grid while the others stand still, and Nelder and Mead's simplex finishes, from several starts.
+    A grid from a thousandth of the data's range to a thousand times it finds the valley, since such errors have
+    several; a local search then finds its floor. With more features, each in turn goes through the grid while
+    the others stand still, and Nelder and Mead's simplex finishes, from several starts.
     """
     spread = np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1.0)
     grid = np.geomspace(1e-3, 1e3, STEPS)
@@ -37,7 +37,7 @@ def _from_many_starts(
     starts = [_one_by_one(best, spread, grid, error), _one_by_one(rule_of_thumb, spread, grid, error), rule_of_thumb]
     for start in starts:
         if np.isfinite(error(start)):
-            yield _simplex(start, error, to=np.log, back=np.exp)
+            yield _simplex(start, error, to=np.log, back=_exp)
     if np.isfinite(error(rule_of_thumb)):  # on the plain scale the simplex takes other steps, and other valleys
         yield _simplex(rule_of_thumb, error, to=np.array, back=np.abs)
 
@@ -66,10 +66,14 @@ def _simplex(
     options = {"xatol": 1e-5, "fatol": 1e-9 * error(start), "maxiter": 200 * len(start)}
 
     def error_at(x: Array) -> float:
-        h = back(np.clip(x, -50, 50)) if back is np.exp else back(x)
+        h = back(x)
         return error(h) if np.all(h > 0) else np.inf
 
     with np.errstate(invalid="ignore"):
-        found = minimize(error_at, to(start), method="Nelder-Mead", options=options).x
-    h = back(np.clip(found, -50, 50)) if back is np.exp else back(found)
+        h = back(minimize(error_at, to(start), method="Nelder-Mead", options=options).x)
     return h if np.all(h > 0) else start
+
+
+def _exp(x: Array) -> Array:
+    """The way back from a logarithm, within what a bandwidth can be."""
+    return np.exp(np.clip(x, -50, 50))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite, prod
 from numbers import Real
+from operator import index
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,17 @@ def check_positive(name: str, value: float) -> None:
         raise TypeError(f"{name} must be a number; got {type(value).__name__}")
     if not (isfinite(value) and value > 0):
         raise ValueError(f"{name} must be positive and finite; got {value}")
+
+
+def check_size(name: str, n: int) -> int:
+    """``n`` as a Python integer; raise unless it is one and not negative."""
+    try:
+        n = index(n)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer; got {type(n).__name__}") from None
+    if n < 0:
+        raise ValueError(f"{name} must not be negative; got {n}")
+    return n
 
 
 def check_attention(q: Array, k: Array, v: Array, score: object, mask: Array | None) -> None:

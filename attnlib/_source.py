@@ -1,4 +1,4 @@
-"""The source of a solution, as a reader wants to see it: without docstring and decorators."""
+"""Source code as a reader wants to see it: without docstring and decorators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import functools
 import inspect
 import sys
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
 
 
 def source_of(obj: Any) -> str:
@@ -51,12 +54,19 @@ def _lambda(source: str) -> str:
     return source
 
 
+def markdown(source: str) -> Markdown:
+    """Python source as a notebook colours it."""
+    from IPython.display import Markdown
+
+    return Markdown(f"```python\n{source}\n```")
+
+
 def show(source: str) -> None:
     """Show Python source: coloured in a notebook, printed elsewhere."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(shell, "kernel", None) is None:
         print(source)
         return
-    from IPython.display import Markdown, display
+    from IPython.display import display
 
-    display(Markdown(f"```python\n{source}\n```"))
+    display(markdown(source))

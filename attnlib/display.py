@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib._backend import Array, is_torch
-from attnlib._source import source_of
+from attnlib._source import markdown, source_of
 
 if TYPE_CHECKING:
     from IPython.display import Markdown
@@ -60,10 +60,8 @@ def check_close(by_hand: Array, library: Array, tolerance: float = 1e-10) -> Non
 
 def show_source(function: Callable | type) -> Markdown:
     """The source code of ``function``, as it runs, without its docstring. For a notebook's last line."""
-    from IPython.display import Markdown
-
     home = f"{function.__module__.replace('.', '/')}.py"
-    return Markdown(f"```python\n# {home}\n{source_of(function)}\n```")
+    return markdown(f"# {home}\n{source_of(function)}")
 
 
 def _to_numpy(x: Array | float) -> np.ndarray:

@@ -26,19 +26,19 @@ def check_environment() -> None:
 
     Looks up versions without importing anything. Never raises.
     """
-    notes = [note for name in PACKAGES for note in _package(name)]
+    tested = _tested()
+    notes = [note for name in PACKAGES for note in _package(name, tested)]
     print("\n".join(notes) if notes else "Everything is there, in the versions that the course was tested with.")
 
 
-def _package(name: str) -> list[str]:
+def _package(name: str, tested: dict[str, str]) -> list[str]:
     try:
         found = version(name).split("+")[0]
     except PackageNotFoundError:
         return [f"{name} is missing. In the folder of the course: pip install -r requirements.txt"]
-    tested = _tested().get(name, found)
-    if found == tested:
+    if found == tested.get(name, found):
         return []
-    return [f"{name} is {found}; the course was tested with {tested}. Most of it will work; numbers may differ."]
+    return [f"{name} is {found}; the course was tested with {tested[name]}. Most of it will work; numbers may differ."]
 
 
 def _tested() -> dict[str, str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import inf
-from operator import and_, index
+from operator import and_
 from typing import TYPE_CHECKING
 
 from attnlib._backend import Array, is_array, is_floating, is_torch, namespace
-from attnlib._checks import broadcast_shapes, check_boolean
+from attnlib._checks import broadcast_shapes, check_boolean, check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
@@ -61,7 +61,7 @@ def window(
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
-    back, ahead = _size("back", back), _size("ahead", ahead)
+    back, ahead = check_size("back", back), check_size("ahead", ahead)
     query, key = _positions(n_q, n_k, like)
     return (key >= query - back) & (key <= query + ahead)
 
@@ -81,7 +81,7 @@ def prefix(n_q: int, n_k: int | None = None, *, length: int, like: Array | None 
            [1, 1, 1, 0],
            [1, 1, 1, 1]])
     """
-    length = _size("length", length)
+    length = check_size("length", length)
     query, key = _positions(n_q, n_k, like)
     return (key < length) | (key <= query)
 
@@ -104,7 +104,7 @@ def block_banded(
            [0, 0, 1, 1],
            [0, 0, 1, 1]])
     """
-    block, back, ahead = _size("block", block), _size("back", back), _size("ahead", ahead)
+    block, back, ahead = check_size("block", block), check_size("back", back), check_size("ahead", ahead)
     if block == 0:
         raise ValueError("block must be at least 1; got 0")
     query, key = (positions // block for positions in _positions(n, None, like))
@@ -200,10 +200,10 @@ def padding(
     if not is_array(lengths) and not isinstance(lengths, Sequence):
         raise TypeError(f"lengths must be a sequence of integers, one for each row; got {type(lengths).__name__}")
     like = lengths if like is None and is_array(lengths) else like
-    whole = [_size(f"lengths[{i}]", n) for i, n in enumerate(lengths)]
+    whole = [check_size(f"lengths[{i}]", n) for i, n in enumerate(lengths)]
     if not whole:
         raise ValueError("lengths must name at least one sequence; got none")
-    n_k = max(whole) if n_k is None else _size("n_k", n_k)
+    n_k = max(whole) if n_k is None else check_size("n_k", n_k)
     if max(whole) > n_k:
         raise ValueError(f"lengths must not exceed n_k = {n_k}; got {max(whole)}")
     key = _arange(n_k, like)[None, None, :]
@@ -213,8 +213,8 @@ def padding(
 
 def _positions(n_q: int, n_k: int | None, like: Array | None) -> tuple[Array, Array]:
     """Where queries and keys stand, as a column and a row. The last query stands at the last key."""
-    n_q = _size("n_q", n_q)
-    n_k = n_q if n_k is None else _size("n_k", n_k)
+    n_q = check_size("n_q", n_q)
+    n_k = n_q if n_k is None else check_size("n_k", n_k)
     if n_q > n_k:
         raise ValueError(f"n_q must not exceed n_k, since a query stands at one of the keys; got {n_q} > {n_k}")
     return _arange(n_q, like)[:, None] + (n_k - n_q), _arange(n_k, like)[None, :]
@@ -226,13 +226,3 @@ def _arange(n: int, like: Array | None) -> Array:
 
         return np.arange(n)
     return namespace(like).arange(n, device=like.device)
-
-
-def _size(name: str, n: int) -> int:
-    try:
-        n = index(n)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer; got {type(n).__name__}") from None
-    if n < 0:
-        raise ValueError(f"{name} must not be negative; got {n}")
-    return n

@@ -77,13 +77,11 @@ def scatter(
     labels: Labels,
     curves: Curves | None = None,
     query: float | None = None,
-    window: float | None = None,
     sizes: Array | None = None,
 ) -> Picture:
     """Data as dots, with ``curves`` ``{name: (x, y)}`` over them.
 
-    ``query`` marks one place on the axis, ``window`` shades that much to either side of it, and ``sizes``
-    (weights) makes the dots that count larger.
+    ``query`` marks one place on the axis, and ``sizes`` (weights) makes the dots that count larger.
 
     >>> scatter([1.0, 2.0], [2.0, 4.0], title="It doubles", labels=("hours", "km"), query=1.5)
     It doubles. One plot. Across: hours. Up: km. Dots: 2.
@@ -95,8 +93,6 @@ def scatter(
         _weighted_dots(ax, x, y, sizes)
     if query is not None:
         ax.axvline(query, color=QUERY, linewidth=1.5)
-        if window is not None:
-            ax.axvspan(query - window, query + window, color=QUERY, alpha=0.12, linewidth=0)
     _draw_curves(ax, curves or {})
     _label(ax, labels)
     return Picture(fig, title)
@@ -343,7 +339,7 @@ def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None, *, point
     for name, (x, y) in (marks or {}).items():
         ax.plot(x, y, "o", color=INK, markersize=6, linestyle="none")
         ax.annotate(name, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9.5)
-    if len(curves) > 1 or (curves and any(curves)):
+    if any(curves):
         ax.legend(fontsize=9.5)
 
 

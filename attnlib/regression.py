@@ -123,7 +123,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         def work_without_weights(rows: slice) -> Array:
             q, k = self._scaled(X[rows], self.bandwidth_)
-            out[rows] = attention(q, k, values, score=log_kernel("gaussian"), weights=False).out
+            out[rows] = attention(q, k, values, score=log_kernel(self.kernel), weights=False).out
             return np.zeros(len(q), dtype=bool)
 
         never_empty = np.abs(self._scaled(X, self.bandwidth_)[0]).max() < 1e150  # whose square is still a number

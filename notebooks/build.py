@@ -112,15 +112,9 @@ def backup(path: Path) -> Path:
     return copy
 
 
-def claims(course: Course) -> str | None:
-    """The ledger of claims, once attnlib has one."""
-    try:
-        ledger = importlib.import_module("attnlib.claims")
-    except ModuleNotFoundError as error:
-        if error.name not in ("attnlib", "attnlib.claims"):
-            raise
-        return None
-    return ledger.as_markdown() if hasattr(ledger, "as_markdown") else None
+def claims(_course: Course) -> str:
+    """The ledger of claims."""
+    return importlib.import_module("attnlib.claims").as_markdown()
 
 
 def syllabus(course: Course) -> str | None:
