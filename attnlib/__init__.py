@@ -13,6 +13,7 @@ from importlib import import_module
 # Names are loaded when they are first used, so that `import attnlib` brings in neither torch nor scikit-learn.
 _HOME = {
     "Attended": "core",
+    "MultiHeadAttention": "heads",
     "NadarayaWatson": "regression",
     "additive": "scores",
     "attention": "core",
@@ -25,12 +26,14 @@ _HOME = {
     "gaussian": "scores",
     "hint": "exercises",
     "masked_softmax": "core",
+    "merge_heads": "heads",
     "padding": "masks",
     "progress": "exercises",
     "scaled_dot": "scores",
     "show": "display",
     "show_source": "display",
     "solution": "exercises",
+    "split_heads": "heads",
     "squared_distance": "scores",
 }
 _MODULES = [
@@ -39,6 +42,7 @@ _MODULES = [
     "course",
     "data",
     "display",
+    "heads",
     "kernels",
     "masks",
     "plotting",

@@ -127,6 +127,14 @@ def check_size(name: str, n: int) -> int:
     return n
 
 
+def check_at_least_one(name: str, n: int) -> int:
+    """``n`` as a Python integer; raise unless it is one and positive."""
+    n = check_size(name, n)
+    if n == 0:
+        raise ValueError(f"{name} must be at least 1; got 0")
+    return n
+
+
 def check_attention(q: Array, k: Array, v: Array, score: object, mask: Array | None) -> None:
     """Raise unless ``attention`` can take these arguments; whether ``q`` and ``k`` fit is for the score to say."""
     if not callable(score):
@@ -145,6 +153,26 @@ def check_attention(q: Array, k: Array, v: Array, score: object, mask: Array | N
     if mask is not None:
         lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
         check_mask(mask, (*lead, q.shape[-2], k.shape[-2]), like=q)
+
+
+def check_bias(bias: Array | None, q: Array, k: Array, v: Array) -> None:
+    """Raise unless ``bias`` can be added to the scores of ``q`` and ``k``."""
+    if bias is None:
+        return
+    check_floats(q=q, bias=bias)
+    check_no_nan(bias=bias)
+    lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    check_broadcast("bias", bias, (*lead, q.shape[-2], k.shape[-2]))
+
+
+def check_dropout(dropout: float, like: Array) -> None:
+    """Raise unless ``dropout`` is a chance below one, and zero where there is no torch to draw it."""
+    if isinstance(dropout, bool) or not isinstance(dropout, Real):
+        raise TypeError(f"dropout must be a number; got {type(dropout).__name__}")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be at least 0 and below 1; got {dropout}")
+    if dropout and not is_torch(like):
+        raise TypeError("dropout needs torch tensors; got NumPy arrays")
 
 
 def check_boolean(name: str, mask: object) -> None:
@@ -175,17 +203,22 @@ def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array)
         raise TypeError(f"mask must come from the library of the scores, {_library(like)}; got {_library(mask)}")
     if mask.device != like.device:
         raise ValueError(f"mask must be on the device of the scores, {like.device}; got {mask.device}")
+    check_broadcast("mask", mask, scores_shape)
+
+
+def check_broadcast(name: str, x: Array, scores_shape: Sequence[int]) -> None:
+    """Raise unless ``x`` broadcasts to scores of ``scores_shape`` (batch, n_q, n_k), and may add batch axes."""
     *lead, n_q, n_k = scores_shape
-    rows, columns = (1, 1, *mask.shape)[-2:]
+    rows, columns = (1, 1, *x.shape)[-2:]
     try:
-        broadcast_shapes(mask.shape[:-2], lead)
+        broadcast_shapes(x.shape[:-2], lead)
     except ValueError:
         fits = False
     else:
         fits = rows in (1, n_q) and columns in (1, n_k)
     if not fits:
         raise ValueError(
-            f"mask must broadcast to the scores, (..., n_q, n_k) = {tuple(scores_shape)}; got {tuple(mask.shape)}"
+            f"{name} must broadcast to the scores, (..., n_q, n_k) = {tuple(scores_shape)}; got {tuple(x.shape)}"
         )
 
 

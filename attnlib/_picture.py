@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import wraps
 from pathlib import Path
 from textwrap import fill
 
@@ -86,6 +88,17 @@ class Picture:
 def style() -> AbstractContextManager:
     """The course's look, as a context that leaves the reader's own Matplotlib settings alone."""
     return mpl.rc_context(STYLE)
+
+
+def in_style(draw: Callable[..., Picture]) -> Callable[..., Picture]:
+    """``draw``, drawing in the course's look."""
+
+    @wraps(draw)
+    def styled(*args: object, **kwargs: object) -> Picture:
+        with style():
+            return draw(*args, **kwargs)
+
+    return styled
 
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **options: object) -> tuple[Figure, Axes]:

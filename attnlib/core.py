@@ -15,7 +15,15 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from attnlib._backend import Array, is_torch, namespace
-from attnlib._checks import broadcast_shapes, check_attention, check_pair, check_scores, check_softmax
+from attnlib._checks import (
+    broadcast_shapes,
+    check_attention,
+    check_bias,
+    check_dropout,
+    check_pair,
+    check_scores,
+    check_softmax,
+)
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -39,11 +47,13 @@ def attention(
     *,
     score: Callable[[Array, Array], Array] = scaled_dot,
     mask: Bool[Array, "... n_q n_k"] | None = None,
+    bias: Float[Array, "... n_q n_k"] | None = None,
+    dropout: float = 0.0,
     weights: bool = True,
 ) -> Attended:
     r"""Each query's weighted mean of the values: a softmax over the scores of its keys gives the weights.
 
-    .. math:: \text{Attention}(Q, K, V) = \text{softmax}(s(Q, K))\, V
+    .. math:: \text{Attention}(Q, K, V) = \text{softmax}(s(Q, K) + B)\, V
 
     Parameters
     ----------
@@ -55,6 +65,11 @@ def attention(
     mask
         Boolean, True where the query may attend to the key; broadcasts to ``(..., n_q, n_k)``. A query that
         may attend to nothing gets weights and an output of zero.
+    bias
+        Added to the scores, as a relative position is; broadcasts to ``(..., n_q, n_k)``.
+    dropout
+        The chance that a weight is dropped, the others growing by ``1 / (1 - dropout)``: for training, with
+        torch. The weights that are returned are those before it, whose rows sum to one.
     weights
         False returns None in place of the weights. With torch and the default score, the fused
         `torch.nn.functional.scaled_dot_product_attention` then does the work, without ever holding them (and
@@ -63,8 +78,8 @@ def attention(
     Raises
     ------
     ValueError
-        Shapes that do not fit, a mask that does not broadcast, NaN in ``q`` or ``k``, anything but finite
-        numbers in ``v``.
+        Shapes that do not fit, a mask or a bias that does not broadcast, NaN in ``q``, ``k`` or ``bias``,
+        anything but finite numbers in ``v``, a dropout outside [0, 1).
     TypeError
         Not an array, not floating-point, dtypes or libraries mixed, a mask that is not boolean.
 
@@ -81,16 +96,18 @@ def attention(
     array([[1.001]])
     """
     check_attention(q, k, v, score, mask)
+    check_bias(bias, q, k, v)
+    check_dropout(dropout, like=q)
     if not weights and score is scaled_dot and is_torch(q):
         check_pair(q, k, same_d=True)
-        return Attended(_fused(q, k, v, mask), None)
+        return Attended(_fused(q, k, v, mask, bias, dropout), None)
     scores = score(q, k)
     check_scores(scores, n_q=q.shape[-2], n_k=k.shape[-2])
-    say, total = exponentials(scores, mask)
-    if not weights:  # divide the few outputs instead of the many weights
+    say, total = exponentials(scores if bias is None else scores + bias, mask)
+    if not weights and not dropout:  # divide the few outputs instead of the many weights
         return Attended(say @ v / total, None)
     alpha = say / total
-    return Attended(alpha @ v, alpha)
+    return Attended(_dropped(alpha, dropout) @ v, alpha if weights else None)
 
 
 def masked_softmax(
@@ -147,20 +164,28 @@ def exponentials(
     return say, xp.where(total > 0, total, 1.0)
 
 
-def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float) -> Tensor:
     """`attention` without weights, by torch's fused kernel, whose fast path wants four axes."""
     from torch.nn.functional import scaled_dot_product_attention
 
-    lead = broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask) if x is not None))
+    lead = broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask, bias) if x is not None))
 
     def four_axes(x: Tensor) -> Tensor:
         x = x.expand(*lead, *x.shape[-2:])
         return x.flatten(0, -4) if len(lead) > 2 else x[(None,) * (2 - len(lead))]
 
-    allowed = None
-    if mask is not None:
-        allowed = four_axes(mask.expand(*mask.shape[:-2], q.shape[-2], k.shape[-2]))
-    out = scaled_dot_product_attention(four_axes(q), four_axes(k), four_axes(v), attn_mask=allowed)
+    allowed = mask if bias is None else bias if mask is None else bias.where(mask, -inf)
+    if allowed is not None:
+        allowed = four_axes(allowed.expand(*allowed.shape[:-2], q.shape[-2], k.shape[-2]))
+    out = scaled_dot_product_attention(*map(four_axes, (q, k, v)), attn_mask=allowed, dropout_p=dropout)
     if not out.isfinite().all():  # an infinite score: the kernel answers NaN where the limit exists
-        return attention(q, k, v, mask=mask).out
+        return attention(q, k, v, mask=mask, bias=bias, dropout=dropout).out
     return out.reshape(*lead, *out.shape[-2:])
+
+
+def _dropped(alpha: Array, dropout: float) -> Array:
+    if not dropout:
+        return alpha
+    from torch.nn.functional import dropout as drop
+
+    return drop(alpha, dropout)

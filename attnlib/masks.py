@@ -12,7 +12,7 @@ from operator import and_
 from typing import TYPE_CHECKING
 
 from attnlib._backend import Array, is_array, is_floating, is_torch, namespace
-from attnlib._checks import broadcast_shapes, check_boolean, check_size
+from attnlib._checks import broadcast_shapes, check_at_least_one, check_boolean, check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
@@ -104,9 +104,7 @@ def block_banded(
            [0, 0, 1, 1],
            [0, 0, 1, 1]])
     """
-    block, back, ahead = check_size("block", block), check_size("back", back), check_size("ahead", ahead)
-    if block == 0:
-        raise ValueError("block must be at least 1; got 0")
+    block, back, ahead = check_at_least_one("block", block), check_size("back", back), check_size("ahead", ahead)
     query, key = (positions // block for positions in _positions(n, None, like))
     return (key >= query - back) & (key <= query + ahead)
 

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import wraps
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import PowerNorm
 
+from attnlib._course_map import course_map
 from attnlib._picture import (
     INK,
     KEY,
@@ -23,18 +22,13 @@ from attnlib._picture import (
     VALUE,
     WEIGHTS,
     Picture,
+    in_style,
     new_figure,
-    style,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from matplotlib.axes import Axes
-    from matplotlib.text import Text
     from numpy import ndarray as Array
-
-    from attnlib.course import Lesson
 
 __all__ = [
     "INK",
@@ -59,16 +53,7 @@ Curves = Mapping[str, tuple[Any, ...]]
 Ticks = tuple[Sequence | Mapping, Sequence | Mapping]
 
 
-def _in_style(draw: Callable[..., Picture]) -> Callable[..., Picture]:
-    @wraps(draw)
-    def styled(*args: Any, **kwargs: Any) -> Picture:
-        with style():
-            return draw(*args, **kwargs)
-
-    return styled
-
-
-@_in_style
+@in_style
 def scatter(
     x: Array,
     y: Array,
@@ -98,7 +83,7 @@ def scatter(
     return Picture(fig, title)
 
 
-@_in_style
+@in_style
 def weighted_points(weights: Mapping[str, Array], x: Array, y: Array, *, title: str, labels: Labels) -> Picture:
     """The same points in several plots, one for each entry of ``weights``: the heavier, the larger and darker.
 
@@ -114,7 +99,7 @@ def weighted_points(weights: Mapping[str, Array], x: Array, y: Array, *, title: 
     return Picture(fig, title)
 
 
-@_in_style
+@in_style
 def lines(
     panels: Mapping[str, Curves] | Curves,
     *,
@@ -150,7 +135,7 @@ def lines(
     return Picture(fig, title)
 
 
-@_in_style
+@in_style
 def weight_map(
     weights: Array | Mapping[str, Array],
     *,
@@ -191,7 +176,7 @@ def weight_map(
     return Picture(fig, title)
 
 
-@_in_style
+@in_style
 def matrices(
     named: Mapping[str, Array], *, title: str, colours: Mapping[str, str] | None = None, digits: int = 1
 ) -> Picture:
@@ -229,7 +214,7 @@ def matrices(
     return Picture(fig, title)
 
 
-@_in_style
+@in_style
 def surfaces(
     named: Mapping[str, Array],
     *,
@@ -258,7 +243,7 @@ def surfaces(
     return Picture(fig, title)
 
 
-@_in_style
+@in_style
 def images(rows: Mapping[str, Array], *, title: str) -> Picture:
     """Rows of small grey pictures ``{what the row is: (n, height, width)}``, 0 white and 1 black.
 
@@ -276,52 +261,6 @@ def images(rows: Mapping[str, Array], *, title: str) -> Picture:
         line[0].set_ylabel(name, rotation=0, ha="right", va="center")
     counts = "; ".join(f"{name}, {len(row)}" for name, row in rows.items())
     return Picture(fig, title, f"Rows of small pictures: {counts}.")
-
-
-@_in_style
-def course_map(lessons: Sequence[Lesson], parts: Mapping[int, str], *, title: str) -> Picture:
-    """The lessons as boxes, an arrow from each to those that need it; pale ones are still to come.
-
-    >>> from attnlib.course import LESSONS, PARTS
-    >>> course_map(LESSONS[:2], PARTS, title="Two lessons")
-    Two lessons. One plot.
-    """
-    fig, ax = new_figure(10, 5.6)
-    boxes = {}
-    for row, part in enumerate(parts):
-        ax.text(-0.45, -row + 0.42, f"Part {part}. {parts[part]}", weight="bold")
-        members = [lesson for lesson in lessons if lesson.part == part]
-        boxes |= {lesson.number: _draw_lesson(ax, lesson, (i, -row)) for i, lesson in enumerate(members)}
-    for lesson in lessons:
-        for need in lesson.needs:
-            if need in boxes:
-                _draw_need(ax, boxes[need], boxes[lesson.number])
-    ax.set(xlim=(-0.5, max(box.get_position()[0] for box in boxes.values()) + 0.5))
-    ax.set(ylim=(-len(parts) + 0.55, 0.55))
-    ax.axis("off")
-    return Picture(fig, title)
-
-
-def _draw_lesson(ax: Axes, lesson: Lesson, at: tuple[float, float]) -> Text:
-    words = f"{lesson.number}\n{fill(lesson.title, 17)}\n{lesson.minutes} min"
-    edge, ink = (QUERY, INK) if lesson.ready else (PALE, "#666666")
-    box = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": edge, "linewidth": 1.5}
-    return ax.text(*at, words, ha="center", va="center", fontsize=9, color=ink, bbox=box, zorder=3)
-
-
-def _draw_need(ax: Axes, needed: Text, by: Text) -> None:
-    start, end = needed.get_position(), by.get_position()
-    skips_one = start[1] == end[1] and end[0] - start[0] > 1
-    arrow = {
-        "arrowstyle": "-|>",
-        "color": PALE,
-        "patchA": needed.get_bbox_patch(),
-        "patchB": by.get_bbox_patch(),
-        "shrinkA": 0,
-        "shrinkB": 2,
-        "connectionstyle": f"arc3,rad={-0.35 if skips_one else 0}",
-    }
-    ax.annotate("", xy=end, xytext=start, arrowprops=arrow, zorder=1)
 
 
 def _weighted_dots(ax: Axes, x: Array, y: Array, weights: Array) -> None:

@@ -18,7 +18,17 @@ import torch.nn.functional as F
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from attnlib import NadarayaWatson, attention, causal, gaussian, masked_softmax, padding, scaled_dot
+from attnlib import (
+    MultiHeadAttention,
+    NadarayaWatson,
+    attention,
+    causal,
+    gaussian,
+    masked_softmax,
+    padding,
+    scaled_dot,
+)
+from attnlib.masks import to_torch
 
 with warnings.catch_warnings(action="ignore"):
     from statsmodels.nonparametric.kernel_regression import KernelReg
@@ -62,6 +72,20 @@ def _regression(reg_type: str, d: int) -> float:
     return apart(ours, theirs)
 
 
+def _heads(dtype: torch.dtype, gradients: bool) -> float:
+    torch.manual_seed(0)
+    theirs = torch.nn.MultiheadAttention(32, 4, batch_first=True, dtype=dtype)
+    ours, x = MultiHeadAttention.from_torch(theirs), torch.randn(3, 9, 32, dtype=dtype)
+    mask, real = causal(9, like=x), padding([9, 6, 2], like=x)
+    out, weights = ours(x, mask=mask & real, weights=True)
+    hidden = {"attn_mask": to_torch(mask), "key_padding_mask": to_torch(real[:, 0])}
+    want, want_weights = theirs(x, x, x, average_attn_weights=False, **hidden)
+    if not gradients:
+        return max(apart(out.detach(), want.detach()), apart(weights.detach(), want_weights.detach()))
+    mine = torch.autograd.grad(out.sin().sum(), ours.project.weight)[0]
+    return apart(mine, torch.autograd.grad(want.sin().sum(), theirs.in_proj_weight)[0])
+
+
 def _arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     return rng.normal(size=(7, 5)), rng.normal(size=(9, 5)), rng.normal(size=(9, 3))
@@ -90,6 +114,11 @@ def _all() -> Iterator[Parity]:
         if dtype.itemsize > 2:
             yield Parity(f"{name}, gradients", sdpa, 10 * bound, partial(_fused, dtype, True, True))
     yield Parity("`attention`, NumPy", "the same, torch", 1e-12, _two_libraries)
+    for dtype, bound in [(torch.float64, 1e-12), (torch.float32, 1e-6)]:
+        name = f"`MultiHeadAttention`, {str(dtype).removeprefix('torch.')}"
+        module = "`torch.nn.MultiheadAttention`"
+        yield Parity(f"{name}, outputs and weights, causal and padded", module, bound, partial(_heads, dtype, False))
+        yield Parity(f"{name}, gradients", module, 10 * bound, partial(_heads, dtype, True))
     yield Parity("`masked_softmax`", "`scipy.special.softmax`", 1e-14, _scipy_softmax)
     yield Parity("`gaussian`", "`scipy.spatial.distance.cdist`", 1e-12, _scipy_distance)
     for reg_type, name in [("lc", "local mean"), ("ll", "local line")]:

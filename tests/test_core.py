@@ -315,3 +315,50 @@ def test_softmax_of_a_vector():
 @settings(deadline=None, max_examples=50)
 def test_adding_a_number_to_a_row_of_scores_changes_nothing(scores):
     np.testing.assert_allclose(masked_softmax(scores + 7), masked_softmax(scores), atol=1e-12)
+
+
+def _with_bias():
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape) for shape in [(2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 2), (3, 4, 6)]]
+
+
+def test_a_bias_is_added_to_the_scores_in_both_libraries_and_fused_or_not():
+    q, k, v, bias = _with_bias()
+    mask = np.random.default_rng(1).uniform(size=(2, 1, 4, 6)) < 0.5
+    mask[0, 0, 1] = False
+    want = masked_softmax(scaled_dot(q, k) + bias, mask) @ v
+    np.testing.assert_allclose(attention(q, k, v, bias=bias, mask=mask).out, want)
+    tensors = [torch.tensor(x, requires_grad=True) for x in (q, k, v, bias)]
+    outs = [attention(*tensors[:3], bias=tensors[3], mask=torch.tensor(mask), weights=w).out for w in (True, False)]
+    for out in outs:
+        np.testing.assert_allclose(out.detach(), want, atol=1e-12)
+    grads = [torch.autograd.grad(out.sin().sum(), tensors) for out in outs]
+    for a, b in zip(*grads, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_dropout_keeps_the_mean_and_leaves_the_weights_that_are_shown():
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 4), torch.randn(3, 4), torch.randn(3, 2)
+    still = attention(q, k, v)
+    for weights in (True, False):
+        outs = torch.stack([attention(q, k, v, dropout=0.5, weights=weights).out for _ in range(2000)])
+        assert outs.std() > 0.1
+        torch.testing.assert_close(outs.mean(0), still.out, atol=0.1, rtol=0)
+    assert torch.equal(attention(q, k, v, dropout=0.5).weights, still.weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"bias": np.zeros((4, 5))}, ValueError, r"bias must broadcast to the scores.*got \(4, 5\)"),
+        ({"bias": np.full((4, 6), np.nan)}, ValueError, "bias holds NaN"),
+        ({"bias": np.zeros((4, 6), bool)}, TypeError, "bias must hold floating-point numbers"),
+        ({"dropout": 0.1}, TypeError, "dropout needs torch tensors"),
+        ({"dropout": 1}, ValueError, "dropout must be at least 0 and below 1; got 1"),
+        ({"dropout": "0.1"}, TypeError, "dropout must be a number; got str"),
+    ],
+)
+def test_a_bad_bias_or_dropout_is_named(options, error, words):
+    with pytest.raises(error, match=words):
+        attention(*_with_bias()[:3], **options)

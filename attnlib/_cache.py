@@ -1,0 +1,75 @@
+"""The keys and values of positions that were already read, so that a decoder does not project them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnlib._checks import check_at_least_one
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["Cache"]
+
+
+class Cache:
+    """Keys and values ``(..., n_kv_heads, n_max, d_head)``, of which the first ``length`` positions are filled.
+
+    The memory is taken once: growing a tensor by one row at every step would copy all the others. A ``frozen``
+    cache is full from the start and takes no more.
+    """
+
+    def __init__(self, k: Tensor, v: Tensor, *, length: int, frozen: bool = False) -> None:
+        self.k, self.v, self.length, self.frozen = k, v, length, frozen
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...], like: Tensor) -> Cache:
+        """A cache of ``shape`` with nothing in it yet, of the dtype and on the device of ``like``.
+
+        >>> Cache.empty((1, 2, 6, 4), like=torch.zeros(1))
+        Cache(0 of 6 positions, 2 heads of 4)
+        """
+        check_at_least_one("n_max", shape[-2])
+        return cls(like.new_zeros(shape), like.new_zeros(shape), length=0)
+
+    def extend(
+        self, k: Float[Tensor, "... n_kv_heads n d_head"], v: Float[Tensor, "... n_kv_heads n d_head"]
+    ) -> tuple[Tensor, Tensor]:
+        """Store the new keys and values, and return all that are there.
+
+        Raises ``ValueError`` when there is no room left or the batch is another, ``RuntimeError`` when gradients
+        are asked for: a step would overwrite what the last one's gradient needs.
+
+        >>> cache = Cache.empty((1, 2, 6, 4), like=torch.zeros(1))
+        >>> keys, values = cache.extend(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4))
+        >>> keys.shape
+        torch.Size([1, 2, 3, 4])
+        """
+        if torch.is_grad_enabled() and (k.requires_grad or v.requires_grad):
+            raise RuntimeError("a cache is for decoding and keeps no gradients: use it under torch.no_grad()")
+        n_max, end = self.k.shape[-2], self.length + k.shape[-2]
+        if end > n_max:
+            raise ValueError(
+                f"cache must have room: it holds {self.length} of {n_max} positions; got {k.shape[-2]} more"
+            )
+        if k.shape[:-2] != self.k.shape[:-2]:
+            raise ValueError(f"cache was made for batch {tuple(self.k.shape[:-3])}; got {tuple(k.shape[:-3])}")
+        self.k[..., self.length : end, :] = k
+        self.v[..., self.length : end, :] = v
+        self.length = end
+        return self.contents()
+
+    def contents(self) -> tuple[Tensor, Tensor]:
+        """The keys and values of the positions that are filled, as views.
+
+        >>> Cache.empty((1, 2, 6, 4), like=torch.zeros(1)).contents()[0].shape
+        torch.Size([1, 2, 0, 4])
+        """
+        return self.k[..., : self.length, :], self.v[..., : self.length, :]
+
+    def __repr__(self) -> str:
+        heads, n_max, d_head = self.k.shape[-3:]
+        return f"Cache({self.length} of {n_max} positions, {heads} heads of {d_head})"

@@ -1,0 +1,326 @@
+r"""Several attentions side by side, each with its own view of queries, keys and values.
+
+.. math:: \text{head}_h = \text{Attention}(X_q W_Q^{(h)}, X_k W_K^{(h)}, X_v W_V^{(h)}), \qquad
+          Y = [\text{head}_1, \ldots, \text{head}_H]\, W_O
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from attnlib._backend import Array
+from attnlib._cache import Cache
+from attnlib._checks import check_at_least_one, check_dropout, check_floats
+from attnlib.core import Attended, attention
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+__all__ = ["Cache", "MultiHeadAttention", "merge_heads", "split_heads"]
+
+
+def split_heads(x: Float[Array, "... n d"], n_heads: int) -> Float[Array, "... n_heads n d_head"]:
+    r"""Cut every row into ``n_heads`` pieces, and put the heads before the positions.
+
+    .. math:: x_{h, i, c} = x_{i,\, h \cdot d_{\text{head}} + c}
+
+    A reshape gives ``(..., n, n_heads, d_head)``, in which a head is a piece of a row; only then do the axes
+    change places. Reshaping to ``(..., n_heads, n, d_head)`` at once would mix the positions.
+
+    Raises ``ValueError`` when ``x`` has no two axes or ``n_heads`` does not divide its last.
+
+    Source: Vaswani et al. (2017), section 3.2.2.
+
+    >>> import numpy as np
+    >>> split_heads(np.array([[1, 2, 3, 4], [5, 6, 7, 8]]), n_heads=2)
+    array([[[1, 2],
+            [5, 6]],
+    <BLANKLINE>
+           [[3, 4],
+            [7, 8]]])
+    """
+    check_at_least_one("n_heads", n_heads)
+    if x.ndim < 2 or x.shape[-1] % n_heads:
+        raise ValueError(
+            f"x must have shape (..., n, d) with d a multiple of n_heads = {n_heads}; got {tuple(x.shape)}"
+        )
+    return x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).swapaxes(-3, -2)
+
+
+def merge_heads(x: Float[Array, "... n_heads n d_head"]) -> Float[Array, "... n d"]:
+    r"""The heads' rows end to end: `split_heads` undone.
+
+    .. math:: x_i = [x_{1,i}, \ldots, x_{H,i}]
+
+    Raises ``ValueError`` when ``x`` has fewer than three axes.
+
+    Source: Vaswani et al. (2017), section 3.2.2, *Concat*.
+
+    >>> import numpy as np
+    >>> x = np.arange(6.0).reshape(1, 6)
+    >>> bool((merge_heads(split_heads(x, 3)) == x).all())
+    True
+    """
+    if x.ndim < 3:
+        raise ValueError(f"x must have shape (..., n_heads, n, d_head); got {tuple(x.shape)}")
+    x = x.swapaxes(-3, -2)
+    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Multi-head attention, for self- and cross-attention, with grouped heads and a cache.
+
+    .. math:: Y = [\text{head}_1, \ldots, \text{head}_H]\, W_O, \qquad
+              \text{head}_h = \text{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{d_\text{head}}}\right) V_h
+
+    Parameters
+    ----------
+    d_model
+        Size of a row, coming in and going out.
+    n_heads
+        Number of heads. Without ``d_head`` it must divide ``d_model``.
+    d_head
+        Size of one head's queries, keys and values; ``d_model / n_heads`` unless given.
+    n_kv_heads
+        Number of heads of keys and values, a divisor of ``n_heads`` (as many unless given): each serves a group
+        of queries' heads. With 1 it is *multi-query* attention.
+    bias
+        Do the projections add a bias?
+    dropout
+        The chance that a weight is dropped in training.
+
+    The four projections are ``(d_model, n_heads * d_head)`` and so on in the row convention: ``w_q``, ``w_k``,
+    ``w_v``, ``w_o``. The first three are parts of one matrix, so that self-attention needs one product.
+
+    Raises ``ValueError`` for sizes below one, heads that do not divide, a dropout outside [0, 1).
+
+    Source: Vaswani et al. (2017), section 3.2.2; Shazeer (2019) for one head of keys and values; Ainslie et al.
+    (2023) for groups.
+
+    >>> layer = MultiHeadAttention(d_model=8, n_heads=2)
+    >>> out, weights = layer(torch.randn(3, 5, 8), weights=True)
+    >>> out.shape, weights.shape
+    (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_head: int | None = None,
+        n_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_at_least_one("d_model", d_model)
+        check_at_least_one("n_heads", n_heads)
+        if d_head is None and d_model % n_heads:
+            raise ValueError(f"n_heads must divide d_model = {d_model}, or d_head be given; got {n_heads}")
+        self.d_model, self.n_heads = d_model, n_heads
+        self.d_head = check_at_least_one("d_head", d_model // n_heads if d_head is None else d_head)
+        self.n_kv_heads = check_at_least_one("n_kv_heads", n_heads if n_kv_heads is None else n_kv_heads)
+        if n_heads % self.n_kv_heads:
+            raise ValueError(f"n_kv_heads must divide n_heads = {n_heads}; got {n_kv_heads}")
+        check_dropout(dropout, like=torch.empty(0))
+        self.dropout = dropout
+        self.sizes = [self.d_head * heads for heads in (n_heads, self.n_kv_heads, self.n_kv_heads)]
+        self.project = nn.Linear(d_model, sum(self.sizes), bias=bias)
+        self.out = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw every projection as Glorot and Bengio (2010) do, equation 16, and set the biases to zero.
+
+        >>> MultiHeadAttention(8, 2).out.bias.abs().sum().item()
+        0.0
+        """
+        for w in (*self.project.weight.split(self.sizes), self.out.weight):
+            nn.init.xavier_uniform_(w)
+        for bias in (self.project.bias, self.out.bias):
+            if bias is not None:
+                nn.init.zeros_(bias)
+
+    @property
+    def w_q(self) -> Float[Tensor, "d_model d"]:
+        """The queries' projection, in the row convention ``q = x @ w_q``."""
+        return self.project.weight.split(self.sizes)[0].T
+
+    @property
+    def w_k(self) -> Float[Tensor, "d_model d"]:
+        """The keys' projection."""
+        return self.project.weight.split(self.sizes)[1].T
+
+    @property
+    def w_v(self) -> Float[Tensor, "d_model d"]:
+        """The values' projection."""
+        return self.project.weight.split(self.sizes)[2].T
+
+    @property
+    def w_o(self) -> Float[Tensor, "d d_model"]:
+        """The outputs' projection."""
+        return self.out.weight.T
+
+    def forward(
+        self,
+        x_q: Float[Tensor, "... n_q d_model"],
+        x_k: Float[Tensor, "... n_k d_model"] | None = None,
+        x_v: Float[Tensor, "... n_k d_model"] | None = None,
+        *,
+        mask: Bool[Tensor, "... n_q n_k"] | None = None,
+        bias: Float[Tensor, "... n_heads n_q n_k"] | None = None,
+        rotate: Callable[..., Tensor] | None = None,
+        cache: Cache | None = None,
+        weights: bool = False,
+    ) -> Attended:
+        r"""Attend from ``x_q`` to ``x_k`` (to itself unless given), and take the values from ``x_v`` (``x_k``).
+
+        Parameters
+        ----------
+        x_q, x_k, x_v
+            Rows that ask, rows that answer, rows that are averaged; the last two have one length, ``n_k``.
+        mask
+            True where a query may attend to a key. Without an axis for heads, ``(..., n_q, n_k)``, it is the same
+            for all of them; with one axis more than ``x_q`` it has one for each, ``(..., n_heads, n_q, n_k)``.
+        bias
+            Added to the scores of each head: ``(..., n_heads, n_q, n_k)``, as `attnlib.positions` makes them.
+        rotate
+            Applied to queries and keys after the split, as ``rotate(q, start=position of the first)``.
+        cache
+            From `new_cache`: the new keys and values join those of earlier calls, and the queries attend to all.
+            From `remember`: they attend to what is remembered, and ``x_k`` is left out.
+        weights
+            True returns the weights too, ``(..., n_heads, n_q, n_k)``.
+
+        Raises ``ValueError`` when a last axis is not ``d_model``, a mask or bias does not fit or a cache is full;
+        otherwise as `attnlib.attention`.
+
+        >>> layer = MultiHeadAttention(8, 4, n_kv_heads=1)
+        >>> words, picture = torch.randn(2, 5, 8), torch.randn(2, 7, 8)
+        >>> layer(words, picture).out.shape
+        torch.Size([2, 5, 8])
+        """
+        self._check(x_q=x_q, x_k=x_k, x_v=x_v)
+        start = 0 if cache is None else cache.length
+        if cache is not None and cache.frozen:
+            if not x_k is x_v is rotate is None:
+                raise ValueError("x_k, x_v and rotate must be left out with a cache from `remember`; got one of them")
+            q, (k, v) = self._projected(x_q, 0, 1)[0], cache.contents()
+        else:
+            q, k, v = self._queries_keys_values(x_q, x_k, x_v)
+            if rotate is not None:
+                q, k = rotate(q, start=start), rotate(k, start=start)
+            if cache is not None:
+                k, v = cache.extend(k, v)
+        group = self.n_heads // self.n_kv_heads
+        if group > 1:
+            k, v = k.repeat_interleave(group, dim=-3), v.repeat_interleave(group, dim=-3)
+        if mask is not None and 2 < mask.ndim <= x_q.ndim:
+            mask = mask[..., None, :, :]  # the same for every head
+        dropout = self.dropout if self.training else 0.0
+        out, alpha = attention(q, k, v, mask=mask, bias=bias, dropout=dropout, weights=weights)
+        return Attended(self.out(merge_heads(out)), alpha)
+
+    def new_cache(self, batch: int | tuple[int, ...], n_max: int) -> Cache:
+        """Room for the keys and values of ``n_max`` positions, for decoding one at a time.
+
+        >>> layer = MultiHeadAttention(8, 2)
+        >>> cache = layer.new_cache(batch=1, n_max=6)
+        >>> with torch.no_grad():
+        ...     steps = [layer(x[None, None], cache=cache).out for x in torch.randn(3, 8)]
+        >>> cache
+        Cache(3 of 6 positions, 2 heads of 4)
+        """
+        lead = (batch,) if isinstance(batch, int) else tuple(batch)
+        return Cache.empty((*lead, self.n_kv_heads, n_max, self.d_head), like=self.out.weight)
+
+    def remember(self, x_k: Float[Tensor, "... n_k d_model"]) -> Cache:
+        """The keys and values of ``x_k``, computed once, for cross-attention at every step of a decoder.
+
+        >>> layer, source = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
+        >>> cache, step = layer.remember(source), torch.randn(1, 1, 8)
+        >>> torch.allclose(layer(step, cache=cache).out, layer(step, source).out, atol=1e-6)
+        True
+        """
+        self._check(x_k=x_k)
+        return Cache(*self._projected(x_k, 1, 3), length=x_k.shape[-2], frozen=True)
+
+    def without(self, *heads: int) -> MultiHeadAttention:
+        """A copy in which these heads contribute nothing: their rows of ``w_o`` are zero.
+
+        >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+        >>> layer.without(0, 1)(x).out.abs().max().item()
+        0.0
+        """
+        copy = deepcopy(self)
+        for head in heads:
+            if not 0 <= head < self.n_heads:
+                raise ValueError(f"heads must lie between 0 and {self.n_heads - 1}; got {head}")
+            with torch.no_grad():
+                copy.w_o[head * self.d_head : (head + 1) * self.d_head] = 0
+        return copy
+
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> MultiHeadAttention:
+        """The same layer with the weights of torch's. Ours takes ``(..., n, d_model)`` whatever its ``batch_first``.
+
+        Raises ``TypeError`` when it is no `torch.nn.MultiheadAttention`, ``ValueError`` for options that have no
+        counterpart here: ``kdim`` or ``vdim`` of another size, ``add_bias_kv``, ``add_zero_attn``.
+
+        >>> theirs, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 3, 8)
+        >>> ours = MultiHeadAttention.from_torch(theirs)
+        >>> torch.allclose(ours(x).out, theirs(x, x, x)[0], atol=1e-6)
+        True
+        """
+        if not isinstance(module, nn.MultiheadAttention):
+            raise TypeError(f"module must be a torch.nn.MultiheadAttention; got {type(module).__name__}")
+        if module.in_proj_weight is None:
+            raise ValueError(f"module must have kdim = vdim = embed_dim; got {module.kdim}, {module.vdim}")
+        if module.bias_k is not None or module.add_zero_attn:
+            raise ValueError("module must be without add_bias_kv and add_zero_attn, which add a position")
+        bias = module.in_proj_bias is not None
+        ours = cls(module.embed_dim, module.num_heads, bias=bias, dropout=module.dropout).to(module.in_proj_weight)
+        pairs = [(ours.project, module.in_proj_weight, module.in_proj_bias)]
+        pairs += [(ours.out, module.out_proj.weight, module.out_proj.bias)]
+        with torch.no_grad():
+            for mine, weight, bias in pairs:
+                mine.weight.copy_(weight)
+                if bias is not None:
+                    mine.bias.copy_(bias)
+        return ours.train(module.training)
+
+    def extra_repr(self) -> str:
+        """The sizes, for `print`."""
+        return f"d_model={self.d_model}, n_heads={self.n_heads}, d_head={self.d_head}, n_kv_heads={self.n_kv_heads}"
+
+    def _queries_keys_values(self, x_q: Tensor, x_k: Tensor | None, x_v: Tensor | None) -> tuple[Tensor, ...]:
+        """Projected and split into heads, with as few products as the inputs allow."""
+        x_k = x_q if x_k is None else x_k
+        x_v = x_k if x_v is None else x_v
+        if x_q is x_k is x_v:
+            return self._projected(x_q, 0, 3)
+        if x_k is x_v:
+            return *self._projected(x_q, 0, 1), *self._projected(x_k, 1, 3)
+        return tuple(self._projected(x, i, i + 1)[0] for i, x in enumerate((x_q, x_k, x_v)))
+
+    def _projected(self, x: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
+        """Of queries (0), keys (1) and values (2) those from ``first`` to before ``last``, split into heads."""
+        rows = slice(sum(self.sizes[:first]), sum(self.sizes[:last]))
+        bias = self.project.bias
+        joint = linear(x, self.project.weight[rows], bias if bias is None else bias[rows])
+        pieces = joint.split(self.sizes[first:last], dim=-1)
+        return tuple(split_heads(piece, piece.shape[-1] // self.d_head) for piece in pieces)
+
+    def _check(self, **inputs: Tensor | None) -> None:
+        given = {name: x for name, x in inputs.items() if x is not None}
+        check_floats(weights=self.out.weight, **given)
+        for name, x in given.items():
+            if x.ndim < 2 or x.shape[-1] != self.d_model:
+                raise ValueError(f"{name} must have shape (..., n, d_model = {self.d_model}); got {tuple(x.shape)}")

@@ -1,0 +1,207 @@
+"""Multi-head attention against torch's, head by head, cached and not."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from attnlib import attention, masks
+from attnlib.heads import MultiHeadAttention, merge_heads, split_heads
+
+BOUND = {torch.float64: 1e-12, torch.float32: 1e-6}
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2))
+def test_merging_undoes_splitting(n_heads, n, d_head, batch_axes):
+    x = np.arange(2.0**batch_axes * n * n_heads * d_head).reshape(*[2] * batch_axes, n, n_heads * d_head)
+    heads = split_heads(x, n_heads)
+    assert heads.shape == (*[2] * batch_axes, n_heads, n, d_head)
+    np.testing.assert_array_equal(merge_heads(heads), x)
+    np.testing.assert_array_equal(heads[..., -1, 0, :], x[..., 0, -d_head:])
+
+
+def _masks(like, n_q, n_k):
+    """Name: (our mask, how torch's module takes it)."""
+    padding = masks.padding([n_k, n_k - 2, 1], n_k, like=like)
+    heads = torch.rand(3, 4, n_q, n_k, generator=torch.Generator().manual_seed(1)) < 0.7
+    heads[..., 0] = True
+    rows = {"window": masks.window(n_q, n_k, back=1, ahead=1, like=like), "causal": masks.causal(n_q, n_k, like=like)}
+    rows["prefix"] = masks.prefix(n_q, n_k, length=2, like=like)
+    rows |= {"banded": masks.block_banded(n_k, 2, like=like)[-n_q:]}
+    kinds = {name: (mask, {"attn_mask": masks.to_torch(mask)}) for name, mask in rows.items()}
+    kinds["padding"] = padding, {"key_padding_mask": masks.to_torch(padding[:, 0])}
+    kinds["both"] = masks.combine(rows["causal"], padding), kinds["padding"][1] | kinds["causal"][1]
+    kinds["by head"] = heads, {"attn_mask": masks.to_torch(heads.flatten(0, 1))}
+    kinds["none"] = None, {}
+    return kinds
+
+
+@pytest.mark.parametrize("dtype", BOUND)
+@pytest.mark.parametrize("kind", ["none", "window", "causal", "prefix", "banded", "padding", "both", "by head"])
+@pytest.mark.parametrize("cross", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weights", [False, True])
+def test_it_is_torchs_multi_head_attention(dtype, kind, cross, bias, weights):
+    torch.manual_seed(0)
+    theirs = nn.MultiheadAttention(16, 4, batch_first=True, bias=bias, dtype=dtype)
+    if bias:
+        for b in (theirs.in_proj_bias, theirs.out_proj.bias):
+            nn.init.normal_(b)
+    ours = MultiHeadAttention.from_torch(theirs)
+    n_q, n_k = (5, 7) if cross else (7, 7)
+    x, y = (torch.randn(3, n, 16, dtype=dtype, requires_grad=True) for n in (n_q, n_k))
+    mask, options = _masks(x, n_q, n_k)[kind]
+    inputs = (x, y) if cross else (x,)
+    want, want_weights = theirs(x, inputs[-1], inputs[-1], average_attn_weights=False, **options)
+    out, alpha = ours(*inputs, mask=mask, weights=weights)
+    torch.testing.assert_close(out, want, atol=BOUND[dtype], rtol=0)
+    if weights:
+        torch.testing.assert_close(alpha, want_weights, atol=BOUND[dtype], rtol=0)
+    mine = torch.autograd.grad(out.square().mean(), [*inputs, ours.project.weight, ours.out.weight])
+    other = torch.autograd.grad(want.square().mean(), [*inputs, theirs.in_proj_weight, theirs.out_proj.weight])
+    for a, b in zip(mine, other, strict=True):
+        torch.testing.assert_close(a, b, atol=BOUND[dtype], rtol=0)
+
+
+def test_the_layer_is_the_equation():
+    layer = MultiHeadAttention(12, 3, d_head=5).double()
+    x = torch.randn(4, 12, dtype=torch.float64)
+    q, k, v = (split_heads(x @ w, 3) for w in (layer.w_q, layer.w_k, layer.w_v))
+    torch.testing.assert_close(layer(x).out, merge_heads(attention(q, k, v).out) @ layer.w_o)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+def test_grouped_heads_are_heads_that_share_keys_and_values(n_kv_heads):
+    torch.manual_seed(0)
+    grouped = MultiHeadAttention(8, 4, n_kv_heads=n_kv_heads).double()
+    full = MultiHeadAttention(8, 4).double()
+    with torch.no_grad():
+        full.out.load_state_dict(grouped.out.state_dict())
+        full.w_q[:] = grouped.w_q
+        for mine, theirs in ((full.w_k, grouped.w_k), (full.w_v, grouped.w_v)):
+            mine[:] = theirs.reshape(8, n_kv_heads, 1, 2).expand(8, n_kv_heads, 4 // n_kv_heads, 2).reshape(8, 8)
+    x = torch.randn(2, 5, 8, dtype=torch.float64)
+    mask = torch.rand(2, 4, 5, 5) < 0.6
+    for weights in (False, True):
+        a, b = (layer(x, mask=mask, weights=weights) for layer in (grouped, full))
+        torch.testing.assert_close(a.out, b.out)
+    torch.testing.assert_close(a.weights, b.weights)
+
+
+def _turn(x, start):
+    """A rotation by position, as a stand-in for the rotary one."""
+    angle = torch.arange(start, start + x.shape[-2], dtype=x.dtype)[:, None]
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1)
+
+
+@pytest.mark.parametrize("rotate", [None, _turn])
+@pytest.mark.parametrize("pieces", [[1] * 6, [4, 2], [1, 5]])
+@torch.no_grad()
+def test_a_cache_changes_nothing(pieces, rotate):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(8, 4, n_kv_heads=2).double()
+    x = torch.randn(3, 6, 8, dtype=torch.float64)
+    cache, out = layer.new_cache(3, n_max=9), []
+    for piece in x.split(pieces, dim=1):
+        n = piece.shape[1]
+        mask = masks.causal(n, cache.length + n, like=x)
+        out.append(layer(piece, cache=cache, mask=mask, rotate=rotate).out)
+    torch.testing.assert_close(torch.cat(out, dim=1), layer(x, mask=masks.causal(6, like=x), rotate=rotate).out)
+    assert cache.length == 6
+
+
+def test_keys_and_values_can_be_remembered():
+    layer = MultiHeadAttention(8, 2).double()
+    x, source = torch.randn(2, 3, 8, dtype=torch.float64), torch.randn(2, 5, 8, dtype=torch.float64)
+    torch.testing.assert_close(layer(x, cache=layer.remember(source)).out, layer(x, source).out)
+
+
+def test_values_may_come_from_elsewhere():
+    layer = MultiHeadAttention(8, 2).double()
+    q, k, v = (torch.randn(2, n, 8, dtype=torch.float64) for n in (3, 5, 5))
+    alpha = layer(q, k, v, weights=True).weights
+    torch.testing.assert_close(alpha, layer(q, k, weights=True).weights)
+    values = split_heads(v @ layer.w_v, 2)
+    torch.testing.assert_close(layer(q, k, v).out, merge_heads(alpha @ values) @ layer.w_o)
+
+
+def test_a_head_that_is_left_out_contributes_nothing():
+    layer, x = MultiHeadAttention(8, 2).double(), torch.randn(5, 8, dtype=torch.float64)
+    parts = layer.without(0)(x).out + layer.without(1)(x).out
+    torch.testing.assert_close(parts, layer(x).out)
+    assert layer.w_o.abs().min() > 0
+
+
+def test_dropout_is_for_training():
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(8, 2, dropout=0.5), torch.randn(5, 8)
+    for weights in (False, True):
+        assert not torch.equal(layer(x, weights=weights).out, layer(x, weights=weights).out)
+    torch.testing.assert_close(layer(x, weights=True).weights.sum(-1), torch.ones(2, 5))
+    layer.eval()
+    assert torch.equal(layer(x).out, layer(x).out)
+
+
+def test_a_batch_of_any_shape():
+    layer, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    out = layer(x, mask=masks.causal(5, like=x)).out
+    torch.testing.assert_close(out[1, 2], layer(x[1, 2], mask=masks.causal(5, like=x)).out)
+
+
+def _layer():
+    return MultiHeadAttention(8, 2)
+
+
+def _full_cache(n_max=2, batch=1):
+    cache = _layer().new_cache(batch, n_max)
+    return partial(_layer(), torch.zeros(1, 3, 8), cache=cache)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: MultiHeadAttention(8, 3), ValueError, "n_heads must divide d_model = 8.*got 3"),
+        (lambda: MultiHeadAttention(8, 0), ValueError, "n_heads must be at least 1; got 0"),
+        (lambda: MultiHeadAttention(8, 4, n_kv_heads=3), ValueError, "n_kv_heads must divide n_heads = 4; got 3"),
+        (lambda: MultiHeadAttention(8, 4, n_kv_heads=0), ValueError, "n_kv_heads must be at least 1"),
+        (lambda: MultiHeadAttention(8, 2.0), TypeError, "n_heads must be an integer; got float"),
+        (lambda: MultiHeadAttention(8, 2, dropout=1.0), ValueError, "dropout must be at least 0 and below 1; got 1.0"),
+        (
+            lambda: _layer()(torch.zeros(3, 7)),
+            ValueError,
+            r"x_q must have shape \(..., n, d_model = 8\); got \(3, 7\)",
+        ),
+        (lambda: _layer()(torch.zeros(8)), ValueError, r"x_q must have shape.*got \(8,\)"),
+        (lambda: _layer()(torch.zeros(3, 8, dtype=torch.float64)), TypeError, "weights and x_q must have one dtype"),
+        (lambda: _layer()(np.zeros((3, 8))), TypeError, "weights and x_q must come from one library"),
+        (lambda: _layer()(torch.zeros(3, 8), mask=torch.ones(2, 2).bool()), ValueError, "mask must broadcast"),
+        (lambda: _layer()(torch.zeros(3, 8), bias=torch.ones(5, 3, 3)), ValueError, "batch|bias must broadcast"),
+        (lambda: _layer().without(2), ValueError, "heads must lie between 0 and 1; got 2"),
+        (lambda: split_heads(np.zeros((2, 5)), 2), ValueError, "a multiple of n_heads = 2; got"),
+        (lambda: merge_heads(np.zeros((2, 5))), ValueError, "x must have shape"),
+        (
+            lambda: torch.no_grad()(_full_cache())(),
+            ValueError,
+            "cache must have room: it holds 0 of 2 positions; got 3",
+        ),
+        (lambda: torch.no_grad()(_full_cache(5, 2))(), ValueError, r"cache was made for batch \(2,\); got \(1,\)"),
+        (lambda: _full_cache(5)(), RuntimeError, "use it under torch.no_grad"),
+        (lambda: MultiHeadAttention.from_torch(nn.Linear(2, 2)), TypeError, "got Linear"),
+        (lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, kdim=4)), ValueError, "kdim"),
+        (
+            lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, add_zero_attn=True)),
+            ValueError,
+            "add_zero",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
