@@ -1,0 +1,60 @@
+"""Where the random numbers of generated data come from: a seed, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+
+from attnlib._checks import check_size
+
+__all__ = ["Seed", "generator", "integers", "tensors"]
+
+Seed = int | Sequence[int]
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """A new stream of random numbers for ``seed``, an integer or several: ``(r, s)`` for step s of run r.
+
+    NumPy fills a short seed up with zeros, so that to it 5, (5, 0) and (5, 0, 0) are one seed. Here (5, 0) is
+    another than 5, since the number of integers is handed on as well: data that were made to test with 5 must
+    not be those of step 0 in run 5.
+
+    Raises ``TypeError`` when ``seed`` is not of integers, ``ValueError`` when one is negative or there is none.
+
+    >>> bool(generator(5).random() == generator((5, 0)).random())
+    False
+    """
+    if isinstance(seed, str | bool):
+        raise TypeError(f"seed must be an integer or a tuple of integers; got {type(seed).__name__}")
+    if not isinstance(seed, Sequence):
+        return np.random.default_rng([check_size("seed", seed), 1])
+    if not seed:
+        raise ValueError("seed must hold at least one integer; got none")
+    return np.random.default_rng([*(check_size(f"seed[{i}]", part) for i, part in enumerate(seed)), len(seed)])
+
+
+def integers(name: str, values: Iterable[int]) -> list[int]:
+    """``values`` as a list of Python integers, or a ``TypeError`` that names them. A tensor or array may come too.
+
+    >>> integers("numbers", np.array([3, 4]))
+    [3, 4]
+    """
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a sequence of integers; got {type(values).__name__}")
+    values = list(values)
+    for value in values:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name} must hold integers; got {type(value).__name__}")
+    return [int(value) for value in values]
+
+
+def tensors(*arrays: np.ndarray) -> list[torch.Tensor]:
+    """The same numbers as torch tensors.
+
+    >>> tensors(np.array([3, 4]))
+    [tensor([3, 4])]
+    """
+    return [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]

@@ -1,0 +1,235 @@
+r"""Training: one loop for every model of the course, which can be stopped at any moment and gone on with exactly.
+
+`fit` takes a model, batches and a loss, and returns a `History`. The same seed gives the same weights, bit for bit,
+on one machine; with ``checkpoint``, also when the run was interrupted, or killed, in between. Weights are kept as
+safetensors, so that no file is able to run code when it is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attnlib._checks import check_at_least_one, check_positive, check_size
+from attnlib._files import put_weights, read, weights_of, write
+from attnlib._history import History
+from attnlib._interrupt import Interrupts
+from attnlib._loop import Run
+from attnlib._schedules import noam, warmup_cosine
+from attnlib._stream import own_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import Tensor
+    from torch.nn import Module
+    from torch.optim import Optimizer
+
+__all__ = ["History", "fit", "load", "noam", "save", "warmup_cosine"]
+
+
+def fit(
+    model: Module,
+    batches: Callable[[int], Any],
+    loss: Callable[[Module, Any], Tensor],
+    *,
+    steps: int,
+    lr: float = 3e-3,
+    optimizer: Callable[[Iterable[Tensor], float], Optimizer] | None = None,
+    schedule: Callable[[int], float] | None = None,
+    clip: float | None = 1.0,
+    seed: int = 0,
+    metrics: Mapping[str, Callable[[Module], float]] | None = None,
+    every: int = 50,
+    patience: int | None = None,
+    watch: str = "lowest loss",
+    checkpoint: str | Path | None = None,
+    save_every: int = 100,
+    progress: bool = True,
+) -> History:
+    r"""Train ``model`` in place, and say how it went.
+
+    .. math:: \theta_{s+1} = \theta_s - \text{lr} \cdot \text{schedule}(s) \cdot
+              \text{optimizer}(\nabla_\theta \, \text{loss}(\theta_s, \text{batch}_s))
+
+    Parameters
+    ----------
+    model
+        Any module; parameters that need no gradient stay as they are. It is trained in training mode, and left in
+        evaluation mode, ready to be used.
+    batches
+        A function from the step, 0, 1, 2, …, to its batch. Not an iterator: step 700 must have the same batch
+        whether or not steps 0 to 699 ran in this process, or a run that goes on would see other data.
+        `attnlib.text.by_length` makes one, and so does ``lambda step: reversal(32, 8, seed=(0, step))``. What it
+        draws at random must come from the step, or from torch.
+    loss
+        ``loss(model, batch)`` gives one number, a tensor with a gradient.
+    steps
+        How many steps in all, those of a checkpoint included.
+    lr, optimizer
+        ``optimizer(parameters, lr)`` makes it; by default `torch.optim.AdamW` with betas of 0.9 and 0.98 and a
+        weight decay of 0.01.
+    schedule
+        A function from the step to a factor on ``lr``, as `warmup_cosine` makes one.
+    clip
+        The largest norm of the gradient, to which a longer one is shortened; None leaves all as they are.
+    seed
+        Of the random numbers that training draws from torch (dropout). The caller's go on as if none had been.
+    metrics, every
+        ``{name: function of the model}``, looked at whenever ``every`` more steps are taken, and at the end, in
+        evaluation mode, without gradients. What they draw at random has no effect on training.
+    patience, watch
+        Stop when ``patience`` looks in a row brought nothing better. ``watch`` says what is better: "highest
+        accuracy" or "lowest error", for a metric of that name, or "lowest loss", the mean of the training loss
+        since the look before.
+    checkpoint, save_every
+        A folder: every ``save_every`` steps, and at the end, all that the run is is written there. When there is
+        something already, the run goes on from it, exactly as it would have gone; more ``steps`` than before are
+        fine, other settings are an error. A crash, also while it is being written, leaves it whole.
+    progress
+        Show a bar while it runs. ``TQDM_DISABLE=1`` in the environment turns all of them off.
+
+    An interruption (Ctrl-C, a notebook's stop button) is no error here: the step is finished, a checkpoint written,
+    and the history of what was trained returned, with ``interrupted`` set. A second one breaks off the step too,
+    without a trace of it in the model. With a checkpoint, calling again goes on; without one, it begins another
+    run, from the weights as they are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Arguments of the wrong kind or out of range; a loss that is no single number; a checkpoint of another run,
+        with what differs.
+    FloatingPointError
+        The loss or its gradient is NaN or infinite. The message names the step; the model is as it was before it.
+
+    Source: Loshchilov, Hutter (2019) for AdamW; Pascanu, Mikolov, Bengio (2013), section 3.2, for the clipping.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> x = torch.linspace(-1, 1, 20)[:, None]
+    >>> model = nn.Linear(1, 1)
+    >>> history = fit(model, lambda step: x, lambda model, x: ((model(x) - 3 * x) ** 2).mean(), steps=300, lr=0.1)
+    >>> history.steps, round(model.weight.item(), 2)
+    (300, 3.0)
+    """
+    _check_functions(model, batches, loss=loss, optimizer=optimizer, schedule=schedule)
+    check_positive("lr", lr)
+    steps, seed, metrics = check_size("steps", steps), check_size("seed", seed), _checked_metrics(metrics)
+    every, save_every = check_at_least_one("every", every), check_at_least_one("save_every", save_every)
+    if clip is not None:
+        check_positive("clip", clip)
+    _check_watch(patience, watch, metrics)
+    folder = None if checkpoint is None else Path(checkpoint)
+    made = (optimizer or _adamw)([p for p in model.parameters() if p.requires_grad], lr)
+    run = Run(model, made, batches, loss, schedule, clip, metrics, every, patience, watch, folder, save_every, seed)
+    model.train()
+    try:
+        with own_stream(model, seed), Interrupts() as interrupts:
+            run.resume(steps)
+            try:
+                with _bar(steps, run.history.steps, progress) as tick:
+                    run.go(steps, interrupts, tick)
+            except KeyboardInterrupt:
+                if interrupts.holding:  # an update was torn, and there is no way back
+                    raise
+                interrupts.wanted = True
+            return run.finish(steps, interrupts)
+    finally:
+        model.eval()
+
+
+def save(model: Module, path: str | Path) -> None:
+    """Write the weights of ``model`` (parameters and buffers) to ``path`` as safetensors, whole or not at all.
+
+    What is one tensor under two names is written once.
+
+    Raises ``TypeError`` when the model's state holds anything but tensors.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save(torch.nn.Linear(2, 1), f"{folder}/line.safetensors")
+    ...     again = load(torch.nn.Linear(2, 1), f"{folder}/line.safetensors")
+    """
+    write(Path(path), weights_of(model), {"format": "pt"})
+
+
+def load(model: Module, path: str | Path) -> Module:
+    """Fill ``model`` with the weights in ``path``, which `save` wrote or another program; returns ``model``.
+
+    Nothing is converted on the way, and no weight stays as it was.
+
+    Raises ``ValueError`` when a name, a shape or a dtype differs, naming it, or the file is no safetensors file; the
+    model is then as before.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save(torch.nn.Linear(2, 1), f"{folder}/line.safetensors")
+    ...     load(torch.nn.Linear(3, 1), f"{folder}/line.safetensors")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: ... weight is float32 (1, 2) there and float32 (1, 3) in the model
+    """
+    put_weights(model, read(Path(path))[0], str(path))
+    return model
+
+
+def _adamw(parameters: Iterable[Tensor], lr: float) -> Optimizer:
+    return torch.optim.AdamW(parameters, lr, betas=(0.9, 0.98), weight_decay=0.01)
+
+
+@contextmanager
+def _bar(steps: int, done: int, progress: bool) -> Iterator[Callable[[float], None]]:
+    # In a notebook tqdm does not look at the variable by itself. And even a bar that is off takes a lock which all
+    # processes share that were forked from one: should one of them be killed just then, the others wait for ever.
+    if not progress or os.environ.get("TQDM_DISABLE", "0") not in ("", "0"):
+        yield lambda loss: None
+        return
+    from tqdm.auto import tqdm  # here, since it looks at the notebook it is in
+
+    with tqdm(total=steps, initial=done, leave=False, desc="training") as bar:
+
+        def tick(loss: float) -> None:
+            bar.set_postfix_str(f"loss {loss:.3g}", refresh=False)
+            bar.update()
+
+        yield tick
+
+
+def _check_functions(model: object, batches: object, **others: object) -> None:
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module; got {type(model).__name__}")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError("model must have at least one parameter that needs a gradient; got none")
+    if not callable(batches):
+        raise TypeError(
+            "batches must be a function from the step to its batch, so that a run can go on at any step: "
+            f"attnlib.text.by_length(...), or lambda step: ...; got {type(batches).__name__}"
+        )
+    for name, function in others.items():
+        if not callable(function) and not (function is None and name != "loss"):
+            raise TypeError(f"{name} must be a function; got {type(function).__name__}")
+
+
+def _checked_metrics(metrics: Mapping[str, Callable[[Module], float]] | None) -> dict[str, Callable[[Module], float]]:
+    metrics = dict(metrics or {})
+    if "loss" in metrics:
+        raise ValueError("metrics must not be named 'loss', which is the training loss; 'held-out loss' would do")
+    for name, metric in metrics.items():
+        if not callable(metric):
+            raise TypeError(f"metrics[{name!r}] must be a function of the model; got {type(metric).__name__}")
+    return metrics
+
+
+def _check_watch(patience: int | None, watch: str, metrics: Mapping[str, object]) -> None:
+    if patience is None:
+        return
+    check_at_least_one("patience", patience)
+    known = ["lowest loss", *(f"{way} {name}" for name in metrics for way in ("lowest", "highest"))]
+    if watch not in known:
+        raise ValueError(f"watch must be one of {', '.join(map(repr, known))}; got {watch!r}")
