@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from math import ceil, log10
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import torch
@@ -29,6 +32,7 @@ from attnlib import (
     scaled_dot,
 )
 from attnlib.masks import to_torch
+from attnlib.positions import RelativeBias, alibi, relative_buckets, rotary, sinusoidal
 
 with warnings.catch_warnings(action="ignore"):
     from statsmodels.nonparametric.kernel_regression import KernelReg
@@ -106,6 +110,77 @@ def _two_libraries() -> float:
     return apart(attention(*arrays).out, attention(*map(torch.tensor, arrays)).out)
 
 
+# The models of `transformers` are imported where they are used: that takes seconds.
+
+
+def _models(name: str) -> ModuleType:
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    return import_module(f"transformers.models.{name}.modeling_{name}")
+
+
+def _sinusoidal() -> float:
+    theirs = _models("gptj").create_sinusoidal_positions(50, 16)  # all sines, then all cosines
+    return apart(sinusoidal(50, 16), theirs.view(50, 2, 8).mT.flatten(1))
+
+
+def _rotary_halves(name: str, fraction: float) -> float:
+    from transformers import GPTNeoXConfig, LlamaConfig
+
+    model, q = _models(name), torch.randn(2, 3, 20, 16, generator=torch.Generator().manual_seed(0))
+    rope = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": fraction}
+    config = {"llama": LlamaConfig, "gpt_neox": GPTNeoXConfig}[name](
+        hidden_size=48, num_attention_heads=3, rope_parameters=rope
+    )
+    turn = model.LlamaRotaryEmbedding if name == "llama" else model.GPTNeoXRotaryEmbedding
+    cos, sin = turn(config)(q, torch.arange(7, 27)[None])
+    ours = rotary(q, start=7, base=500.0, d_rotary=int(16 * fraction))
+    return apart(ours, model.apply_rotary_pos_emb(q, q, cos, sin)[0])
+
+
+def _rotary_pairs() -> float:
+    model, q = _models("gptj"), torch.randn(2, 3, 20, 16, generator=torch.Generator().manual_seed(0))
+    sin, cos = model.create_sinusoidal_positions(27, 16)[None, 7:].chunk(2, dim=-1)
+    theirs = model.apply_rotary_pos_emb(q.transpose(1, 2), sin, cos).transpose(1, 2)
+    return apart(rotary(q, start=7, layout="pairs"), theirs)
+
+
+def _alibi(n_heads: int) -> float:
+    theirs = _models("bloom").build_alibi_tensor(torch.ones(1, 9), n_heads, torch.float64)  # slope times key position
+    ours = alibi(n_heads, 4, 9)
+    return apart(masked_softmax(ours, causal(4, 9)), masked_softmax(theirs.expand(-1, 4, -1).numpy(), causal(4, 9)))
+
+
+def _buckets(bidirectional: bool) -> float:
+    offset = torch.arange(600)[None] - torch.arange(600)[:, None]
+    theirs = _models("t5").T5Attention._relative_position_bucket(offset, bidirectional)
+    return apart(relative_buckets(600, bidirectional=bidirectional), theirs)
+
+
+def _relative_bias(bidirectional: bool) -> float:
+    from transformers import T5Config
+
+    config = T5Config(d_model=8, d_kv=4, num_heads=3, is_decoder=not bidirectional)
+    layer = _models("t5").T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
+    ours = RelativeBias(3, bidirectional=bidirectional)
+    with torch.no_grad():
+        ours.weight.copy_(layer.relative_attention_bias.weight.normal_())
+        return apart(ours(40, 200), layer.compute_bias(40, 200, past_seen_tokens=160)[0])
+
+
+def _positions() -> Iterator[Parity]:
+    yield Parity("`sinusoidal`", "`transformers`, GPT-J's table, columns reordered", 1e-5, _sinusoidal)
+    yield Parity("`rotary`, halves", "`transformers`, Llama", 1e-5, partial(_rotary_halves, "llama", 1.0))
+    words = "`rotary`, halves of a quarter of the dimensions"
+    yield Parity(words, "`transformers`, GPT-NeoX", 1e-5, partial(_rotary_halves, "gpt_neox", 0.25))
+    yield Parity("`rotary`, pairs", "`transformers`, GPT-J", 1e-5, _rotary_pairs)
+    for n_heads in (8, 12):
+        words = f"`alibi`, {n_heads} heads, weights under a causal mask"
+        yield Parity(words, "`transformers`, Bloom", 1e-6, partial(_alibi, n_heads))
+    for both, name in [(True, "both directions"), (False, "one direction")]:
+        yield Parity(f"`relative_buckets`, {name}", "`transformers`, T5", 0.0, partial(_buckets, both))
+        yield Parity(f"`RelativeBias`, {name}", "`transformers`, T5", 0.0, partial(_relative_bias, both))
+
+
 def _all() -> Iterator[Parity]:
     sdpa, kernel_reg = "`torch.nn.functional.scaled_dot_product_attention`", "`statsmodels` `KernelReg`"
     for dtype, bound in [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.float16, 1e-2), (torch.bfloat16, 1e-1)]:
@@ -125,6 +200,7 @@ def _all() -> Iterator[Parity]:
         for d in (1, 3):
             words = f"`NadarayaWatson`, {name}, {d} {'feature' if d == 1 else 'features'}"
             yield Parity(words, f"{kernel_reg}, `{reg_type}`", 1e-8, partial(_regression, reg_type, d))
+    yield from _positions()
 
 
 ALL = tuple(_all())
