@@ -50,7 +50,7 @@ def pytest_runtest_call(item):
     """After nbval has run a cell and compared its text, compare its pictures."""
     result = yield
     if isinstance(item, IPyNbCell) and item.options["check"] and item.test_outputs is not None:
-        differ = differences(item.cell.outputs, item.test_outputs)
+        differ = differences(item.cell.outputs, item.test_outputs, item.cell.metadata.get("tags", ()))
         if differ:
             raise NbCellError(item.cell_num, f"Pictures differ: {differ}", item.cell.source)
     return result

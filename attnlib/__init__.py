@@ -46,8 +46,13 @@ _MODULES = [
     "kernels",
     "masks",
     "plotting",
+    "positions",
+    "probes",
     "regression",
     "scores",
+    "tasks",
+    "text",
+    "training",
 ]
 
 __all__ = sorted([*_HOME, *_MODULES])

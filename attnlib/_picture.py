@@ -110,6 +110,12 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **o
     return figure, figure.subplots(rows, columns, **options)
 
 
+def label(ax: Axes, labels: tuple[str, str]) -> None:
+    """The names of the axes, across and up."""
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+
+
 def describe(figure: Figure) -> str:
     """The part of the alt text that can be read off a figure: its panels, axes and what is drawn.
 

@@ -43,7 +43,7 @@ CLAIMS = (
         "Attention is Nadaraya–Watson regression.",
         "Exactly, as softmax of a score times values. With a symmetric kernel only if W_Q W_Kᵀ is symmetric, as with "
         "one matrix for both, and with a Gaussian only up to the lengths of the keys.",
-        ("02",),
+        ("02", "06"),
         "tests/test_claims.py::test_claim_3_same_function_but_a_kernel_only_with_one_matrix",
     ),
     Claim(
@@ -52,6 +52,13 @@ CLAIMS = (
         "Among keys of one length, and after dividing by the sum; otherwise long keys win.",
         ("02",),
         "tests/test_claims.py::test_claim_4_dot_product_is_gaussian_only_for_keys_of_one_length",
+    ),
+    Claim(
+        5,
+        "A_i = Σ_i exp(q_i k_iᵀ) / Σ_j exp(q_j k_jᵀ) · v_i.",
+        "Wrong indices: the query stays at i while the key runs over j. As printed, no row is an average.",
+        ("06",),
+        "tests/test_claims.py::test_claim_5_wrong_indices_give_rows_that_are_not_averages",
     ),
     Claim(
         6,
@@ -64,7 +71,7 @@ CLAIMS = (
         7,
         "Scale by √d_model.",
         "By √d_head, the root of the length of the vectors that meet in the dot product.",
-        ("03",),
+        ("03", "07"),
         "tests/test_claims.py::test_claim_7_the_scale_is_that_of_the_head",
     ),
     Claim(
@@ -73,6 +80,55 @@ CLAIMS = (
         "Variances add, and the Jacobian of a saturated softmax vanishes: both derived, both measured.",
         ("03",),
         "tests/test_claims.py::test_claim_8_scaling_makes_the_jacobian_independent_of_d",
+    ),
+    Claim(
+        9,
+        "A larger dot product means a smaller angle.",
+        "Or a longer vector: the length of a key counts in every score, the angle only says how directions agree.",
+        ("06",),
+        "tests/test_claims.py::test_claim_9_a_longer_key_wins_at_a_larger_angle",
+    ),
+    Claim(
+        10,
+        "XW projects the rows of X onto the columns of W.",
+        "It takes dot products with them. A projection only if the columns are orthonormal.",
+        ("06",),
+        "tests/test_claims.py::test_claim_10_a_projection_only_with_orthonormal_columns",
+    ),
+    Claim(
+        11,
+        "W_Q, W_K and W_V are generated dynamically for each input.",
+        "They are parameters, the same for every input. What is made for each input are the weights.",
+        ("06",),
+        "tests/test_claims.py::test_claim_11_the_matrices_stay_and_the_weights_change",
+    ),
+    Claim(
+        17,
+        "Multiply the scores by a 0/1 triangle to mask the future.",
+        "That leaks: a score of 0 has the weight e⁰ = 1 before dividing.",
+        ("09",),
+        "tests/test_claims.py::test_claim_17_a_score_of_zero_is_not_hidden",
+    ),
+    Claim(
+        18,
+        "−1e9 is as good as −∞.",
+        "Mostly, in float32. In float16 it overflows, and a row with nothing left becomes uniform.",
+        ("09",),
+        "tests/test_claims.py::test_claim_18_a_large_number_is_not_infinity",
+    ),
+    Claim(
+        20,
+        "More heads cost more.",
+        "At one d_model, the same parameters and the same multiplications. The number of weights grows.",
+        ("07",),
+        "tests/test_claims.py::test_claim_20_heads_share_out_the_same_multiplications",
+    ),
+    Claim(
+        21,
+        "Each head learns a different relation.",
+        "Sometimes. Found out by taking heads away: some can go at no cost, and roles differ from seed to seed.",
+        ("07",),
+        "tests/test_claims.py::test_claim_21_some_heads_can_go",
     ),
 )
 

@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.colors import PowerNorm
 
 from attnlib._course_map import course_map
+from attnlib._maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib._picture import (
     INK,
     KEY,
     OUTPUT,
     PALE,
     QUERY,
-    SIGNED,
     VALUE,
     WEIGHTS,
     Picture,
     in_style,
+    label,
     new_figure,
 )
 
@@ -42,7 +42,9 @@ __all__ = [
     "images",
     "lines",
     "matrices",
+    "runs",
     "scatter",
+    "signed_map",
     "surfaces",
     "weight_map",
     "weighted_points",
@@ -50,7 +52,6 @@ __all__ = [
 
 Labels = tuple[str, str]
 Curves = Mapping[str, tuple[Any, ...]]
-Ticks = tuple[Sequence | Mapping, Sequence | Mapping]
 
 
 @in_style
@@ -79,7 +80,7 @@ def scatter(
     if query is not None:
         ax.axvline(query, color=QUERY, linewidth=1.5)
     _draw_curves(ax, curves or {})
-    _label(ax, labels)
+    label(ax, labels)
     return Picture(fig, title)
 
 
@@ -95,7 +96,7 @@ def weighted_points(weights: Mapping[str, Array], x: Array, y: Array, *, title: 
         _weighted_dots(ax, x, y, w)
         ax.set_title(name)
         ax.set_aspect("equal")
-        _label(ax, labels)
+        label(ax, labels)
     return Picture(fig, title)
 
 
@@ -131,136 +132,43 @@ def lines(
         if ticks is not None:
             ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             ax.minorticks_off()
-        _label(ax, labels if isinstance(labels[0], str) else labels[i])
+        label(ax, labels if isinstance(labels[0], str) else labels[i])
     return Picture(fig, title)
 
 
 @in_style
-def weight_map(
-    weights: Array | Mapping[str, Array],
+def runs(
+    results: Mapping[str, Sequence[float]],
     *,
-    title: str,
-    labels: Labels | Sequence[Labels],
-    ticks: Ticks | Sequence[Ticks] | None = None,
-    share_scale: bool = True,
-    gamma: float = 1.0,
-) -> Picture:
-    """Attention weights as a picture: a row for a query, a column for a key, dark where the weight is large.
-
-    Several maps ``{name: weights}`` stand side by side. ``ticks`` are words for the columns and the rows: spread
-    evenly from the first to the last, or ``{place: word}``. One pair serves all maps; a list has one for each.
-    ``gamma`` below one makes small weights visible; the scale beside the map still reads in weights.
-
-    >>> weight_map(np.eye(3), title="Each attends to itself", labels=("key", "query"))
-    Each attends to itself. One plot. Across: key. Up: query. Grid of numbers: 3×3.
-    """
-    maps = dict(weights) if isinstance(weights, Mapping) else {"": weights}
-    fig, axes = new_figure(max(6, 4.4 * len(maps)), 4.4, len(maps), squeeze=False)
-    top = max(float(np.max(w)) for w in maps.values())
-    for i, (ax, (name, w)) in enumerate(zip(axes[0], maps.items(), strict=True)):
-        image = ax.imshow(
-            w,
-            cmap=WEIGHTS,
-            norm=PowerNorm(gamma, vmin=0, vmax=top if share_scale else float(np.max(w))),
-            aspect="auto",
-            interpolation="nearest" if max(np.shape(w)) < 100 else "antialiased",
-        )
-        ax.set_title(name)
-        _label(ax, labels if isinstance(labels[0], str) else labels[i])
-        ax.xaxis.label.set_color(_darker(KEY))
-        ax.yaxis.label.set_color(QUERY)
-        if ticks is not None:
-            _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))
-        if i == len(maps) - 1 or not share_scale:
-            fig.colorbar(image, ax=ax, label="weight", shrink=0.9)
-    return Picture(fig, title)
-
-
-@in_style
-def matrices(
-    named: Mapping[str, Array], *, title: str, colours: Mapping[str, str] | None = None, digits: int = 1
-) -> Picture:
-    """Small matrices side by side with their numbers written in, shaded by value; negative ones in purple.
-
-    >>> matrices({"Q": np.eye(2), "K": np.ones((3, 2))}, title="Two matrices")
-    Two matrices. 2 plots. (1) Title: Q (2×2). Grid of numbers: 2×2. (2) Title: K (3×2). Grid of numbers: 3×2.
-    """
-    shapes = [np.shape(m) for m in named.values()]
-    widths = [max(columns, 1.6) for _, columns in shapes]
-    fig, axes = new_figure(
-        min(10, 0.75 * sum(widths) + 0.4 * len(widths)),
-        0.55 * max(rows for rows, _ in shapes) + 1.1,
-        len(named),
-        squeeze=False,
-        width_ratios=widths,
-    )
-    for ax, (name, m) in zip(axes[0], named.items(), strict=True):
-        top = np.abs(m).max() or 1
-        ax.imshow(m, cmap=f"{SIGNED}_r", vmin=-2 * top, vmax=2 * top, aspect="auto")
-        for (i, j), value in np.ndenumerate(m):
-            ax.text(
-                j,
-                i,
-                f"{round(float(value), digits) + 0.0:.{digits}f}",
-                ha="center",
-                va="center",
-                fontsize=9.5,
-            )
-        colour = (colours or {}).get(name, INK)
-        ax.set_title(f"{name} ({np.shape(m)[0]}×{np.shape(m)[1]})", color=_darker(colour), loc="left")
-        ax.set(xticks=[], yticks=[])
-        for side in ax.spines.values():
-            side.set(visible=True, color=colour, linewidth=2)
-    return Picture(fig, title)
-
-
-@in_style
-def surfaces(
-    named: Mapping[str, Array],
-    *,
-    extent: tuple[float, float, float, float],
     title: str,
     labels: Labels,
-    query: tuple[float, float] | None = None,
+    reference: Mapping[str, float] | None = None,
+    log: bool = False,
 ) -> Picture:
-    """Functions of a plane, as contours: orange above zero, purple below. ``query`` marks a point of it.
+    """One dot a run for each entry of ``{name: results}``, and a bar at their median.
 
-    >>> surfaces({"s": np.eye(3)}, extent=(0, 1, 0, 1), title="A ridge", labels=("a", "b"), query=(0.5, 0.5))
-    A ridge. One plot. Title: s. Across: a. Up: b. Dots: 1.
+    ``reference`` are levels ``{name: height}`` that are known without a run, as dashed lines.
+
+    >>> runs({"a": [1, 2], "b": [3, 4]}, title="b wins twice", labels=("", "points"), reference={"none": 0})
+    b wins twice. One plot. Up: points. Lines: none. Dots: 2 and 2.
     """
-    fig, axes = new_figure(min(10, 2.9 * len(named) + 0.4), 3.0, len(named), squeeze=False, sharey=True)
-    for i, (ax, (name, z)) in enumerate(zip(axes[0], named.items(), strict=True)):
-        across, up = np.linspace(*extent[:2], z.shape[1]), np.linspace(*extent[2:], z.shape[0])
-        top = np.abs(z).max()
-        ax.contourf(across, up, z, levels=np.linspace(-top, top, 21), cmap=f"{SIGNED}_r")
-        ax.contour(across, up, z, levels=9, colors=INK, linewidths=0.5, linestyles="-")
-        if query is not None:
-            ax.scatter(*query, s=60, color=QUERY, edgecolors="white", zorder=3)
-            ax.annotate("q", query, xytext=(6, 6), textcoords="offset points", color=QUERY, weight="bold")
-        ax.set_title(name)
-        ax.set_aspect("equal")
-        _label(ax, (labels[0], labels[1] if i == 0 else ""))
+    fig, ax = new_figure(max(5, min(10, 1.4 * len(results) + 1)), 3.8)
+    for i, values in enumerate(results.values()):
+        ax.scatter(
+            i + 0.3 * (np.arange(len(values)) + 0.5) / len(values) - 0.15, values, s=40, color=OUTPUT, alpha=0.8
+        )
+        ax.hlines(np.median(values), i - 0.3, i + 0.3, color=INK, linewidth=1.5)
+    for i, (name, height) in enumerate((reference or {}).items()):
+        ax.axhline(height, color=PALE, linestyle=["--", ":", "-."][i % 3], label=name, zorder=0)
+    if reference:
+        ax.legend(fontsize=9.5)
+    ax.set_xticks(range(len(results)), results)
+    label(ax, labels)
+    if log:
+        ax.set_yscale("log")
+    else:
+        _start_at_zero(ax)
     return Picture(fig, title)
-
-
-@in_style
-def images(rows: Mapping[str, Array], *, title: str) -> Picture:
-    """Rows of small grey pictures ``{what the row is: (n, height, width)}``, 0 white and 1 black.
-
-    >>> images({"seen": np.zeros((2, 4, 8)), "guessed": np.ones((2, 4, 8))}, title="Two of each")
-    Two of each. Rows of small pictures: seen, 2; guessed, 2.
-    """
-    columns = max(len(row) for row in rows.values())
-    fig, axes = new_figure(1.0 * columns + 1.2, 1.05 * len(rows) + 0.5, columns, len(rows), squeeze=False)
-    for line, (name, pictures) in zip(axes, rows.items(), strict=True):
-        for ax, picture in zip(line, pictures, strict=False):
-            ax.imshow(picture, cmap="Greys", vmin=0, vmax=1)
-            ax.set(xticks=[], yticks=[])
-            ax.spines[:].set_visible(True)
-            ax.spines[:].set_color(PALE)
-        line[0].set_ylabel(name, rotation=0, ha="right", va="center")
-    counts = "; ".join(f"{name}, {len(row)}" for name, row in rows.items())
-    return Picture(fig, title, f"Rows of small pictures: {counts}.")
 
 
 def _weighted_dots(ax: Axes, x: Array, y: Array, weights: Array) -> None:
@@ -294,22 +202,3 @@ def _set_log(ax: Axes, log: str) -> None:
         ax.set_xscale("log")
     if "y" in log:
         ax.set_yscale("log")
-
-
-def _label(ax: Axes, labels: Labels) -> None:
-    ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])
-
-
-def _word_ticks(ax: Axes, ticks: tuple[Sequence, Sequence], shape: tuple[int, ...]) -> None:
-    for axis, words, size in ((ax.xaxis, ticks[0], shape[1]), (ax.yaxis, ticks[1], shape[0])):
-        if isinstance(words, Mapping):
-            places, words = list(words), list(words.values())
-        else:
-            places = np.linspace(0, size - 1, len(words))
-        axis.set_ticks(places, [str(word) for word in words])
-
-
-def _darker(colour: str) -> str:
-    """Orange letters on white are hard to read; the same hue, darker, is not."""
-    return "#9c6a00" if colour == KEY else colour

@@ -7,8 +7,23 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from attnlib import NadarayaWatson, attention, data, dot, gaussian, masked_softmax, scaled_dot
+from attnlib import (
+    MultiHeadAttention,
+    NadarayaWatson,
+    attention,
+    causal,
+    data,
+    dot,
+    gaussian,
+    masked_softmax,
+    probes,
+    scaled_dot,
+    split_heads,
+    tasks,
+)
 from attnlib.claims import CLAIMS
 from attnlib.course import LESSONS
 
@@ -101,3 +116,96 @@ def test_claim_8_scaling_makes_the_jacobian_independent_of_d():
     scaled = [size(scaled_dot, d) for d in (4, 64, 1024)]
     assert max(scaled) < 1.3 * min(scaled)
     assert size(dot, 1024) < 0.5 * size(dot, 16)
+
+
+def _projections(n=5, d=4, d_k=3):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, d)), *(rng.normal(size=(d, d_k)) / 2 for _ in range(3))
+
+
+def test_claim_5_wrong_indices_give_rows_that_are_not_averages():
+    x, w_q, w_k, _ = _projections()
+    scores = scaled_dot(x @ w_q, x @ w_k)
+    itself = np.exp(np.diag(scores))
+    as_printed = np.diag(itself / itself.sum())
+    np.testing.assert_allclose(masked_softmax(scores).sum(axis=1), 1)
+    assert (as_printed.sum(axis=1) < 0.9).all()
+
+
+def test_a_layer_of_heads_scales_by_the_head():
+    layer, x = MultiHeadAttention(12, 3).double(), torch.randn(5, 12, dtype=torch.float64)
+    q, k = (split_heads(x @ w, 3) for w in (layer.w_q, layer.w_k))
+    alpha = layer(x, weights=True).weights
+    torch.testing.assert_close(alpha, torch.softmax(q @ k.mT / 4**0.5, dim=-1))
+    assert (alpha - torch.softmax(q @ k.mT / 12**0.5, dim=-1)).abs().max() > 0.01
+
+
+def test_claim_9_a_longer_key_wins_at_a_larger_angle():
+    q, near, far = np.array([2.0, 0.0]), np.array([0.98, 0.17]), np.array([2.0, 3.46])
+    assert q @ far > q @ near
+    assert (q @ far) / np.linalg.norm(far) < (q @ near) / np.linalg.norm(near)
+
+
+def test_claim_10_a_projection_only_with_orthonormal_columns():
+    x, w, *_ = _projections()
+    onto = x @ w @ np.linalg.inv(w.T @ w) @ w.T
+    orthonormal = np.linalg.qr(w)[0]
+    np.testing.assert_allclose(x @ orthonormal @ orthonormal.T, onto, atol=1e-12)
+    assert abs(x @ w @ w.T - onto).max() > 0.1
+
+
+def test_claim_11_the_matrices_stay_and_the_weights_change():
+    x, w_q, w_k, w_v = _projections()
+    whole, shorter = (attention(rows @ w_q, rows @ w_k, rows @ w_v).weights for rows in (x, x[1:]))
+    assert abs(whole[1:, 1:] - shorter).max() > 0.01
+
+
+def test_claim_17_a_score_of_zero_is_not_hidden():
+    scores, mask = np.array([[-2.0, 1.0, 3.0]]), np.array([[True, False, False]])
+    assert masked_softmax(scores * mask)[0, 1:].sum() > 0.9
+    assert masked_softmax(scores, mask)[0, 1:].sum() == 0
+    x = torch.randn(1, 4, 2)
+    assert not probes.causality(lambda x: masked_softmax(x @ x.mT * causal(4, like=x)) @ x, x)
+
+
+def test_claim_18_a_large_number_is_not_infinity():
+    scores, nothing = torch.tensor([[0.3, -1.2, 2.0]]), torch.zeros(1, 3).bool()
+    torch.testing.assert_close(torch.softmax(scores.masked_fill(~nothing, -1e9), -1), torch.full((1, 3), 1 / 3))
+    assert (masked_softmax(scores, nothing) == 0).all()
+    with pytest.raises(RuntimeError, match="overflow"):
+        scores.half().masked_fill(~nothing, -1e9)
+
+
+def _cost(n_heads):
+    layer = MultiHeadAttention(16, n_heads)
+    with FlopCounterMode(display=False) as counter:
+        layer(torch.randn(10, 16), weights=True)
+    return sum(p.numel() for p in layer.parameters()), counter.get_total_flops()
+
+
+def test_claim_20_heads_share_out_the_same_multiplications():
+    assert len({_cost(n_heads) for n_heads in (1, 2, 4, 16)}) == 1
+
+
+def test_claim_21_some_heads_can_go():
+    torch.manual_seed(0)
+    places = (0.1 * torch.randn(10, 16)).requires_grad_()
+    layer, read = MultiHeadAttention(16, 4, d_head=4, bias=False), torch.nn.Linear(16, 4, bias=False)
+    enter = torch.nn.Linear(4, 16, bias=False)
+    optimizer = torch.optim.Adam([places, *layer.parameters(), *read.parameters(), *enter.parameters()], lr=0.03)
+
+    def error(batch, layer):
+        return (
+            (read(layer(places.expand(len(batch.content), 10, 16), None, enter(batch.content)).out) - batch.target)
+            .square()
+            .mean()
+        )
+
+    for step in range(200):
+        optimizer.zero_grad()
+        error(tasks.neighbours(64, 10, 4, seed=step), layer).backward()
+        optimizer.step()
+    test = tasks.neighbours(100, 10, 4, seed=999)
+    without = [error(test, layer.without(h)).item() for h in range(4)]
+    assert error(test, layer) < 0.01
+    assert min(without) < 0.1 * max(without)

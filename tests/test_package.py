@@ -43,7 +43,7 @@ def test_every_public_name_exists():
     assert "attention" in dir(attnlib)
 
 
-@pytest.mark.parametrize("module", ["core", "scores", "masks", "kernels", "regression", "heads"])
+@pytest.mark.parametrize("module", ["core", "scores", "masks", "kernels", "regression", "heads", "positions"])
 def test_every_public_function_has_an_equation_and_an_example(module):
     home = getattr(attnlib, module)
     for name in home.__all__:
@@ -51,6 +51,15 @@ def test_every_public_function_has_an_equation_and_an_example(module):
         if callable(thing) and name not in ("Attended", "Cache"):
             for part in (".. math::", ">>> "):
                 assert part in thing.__doc__, f"attnlib.{module}.{name} lacks {part}"
+
+
+@pytest.mark.parametrize("module", ["probes", "tasks", "text", "training"])
+def test_every_public_function_has_an_example(module):
+    home = getattr(attnlib, module)
+    for name in home.__all__:
+        thing = getattr(home, name)
+        if callable(thing):
+            assert ">>> " in thing.__doc__, f"attnlib.{module}.{name} lacks an example"
 
 
 def test_every_lesson_has_the_title_that_the_course_gives_it():
