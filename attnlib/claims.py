@@ -103,6 +103,27 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_11_the_matrices_stay_and_the_weights_change",
     ),
     Claim(
+        14,
+        "Self-attention is permutation invariant.",
+        "Equivariant: outputs move with their inputs. Invariant only after pooling; neither under a causal mask.",
+        ("08",),
+        "tests/test_claims.py::test_claim_14_equivariant_and_invariant_only_when_pooled",
+    ),
+    Claim(
+        15,
+        "Sinusoidal codes depend only on relative position.",
+        "Their inner product does. After W_Q and W_K it does not.",
+        ("08",),
+        "tests/test_claims.py::test_claim_15_the_distance_is_lost_after_two_matrices",
+    ),
+    Claim(
+        16,
+        "PE(pos + k) is a linear function of PE(pos).",
+        "True: one rotation for each pair of columns, the same for every position.",
+        ("08",),
+        "tests/test_claims.py::test_claim_16_a_step_is_one_rotation",
+    ),
+    Claim(
         17,
         "Multiply the scores by a 0/1 triangle to mask the future.",
         "That leaks: a score of 0 has the weight e⁰ = 1 before dividing.",

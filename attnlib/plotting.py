@@ -110,12 +110,15 @@ def lines(
     marks: Curves | None = None,
     ticks: Sequence[float] | None = None,
     points: bool = False,
+    edges: Mapping[str, float] | None = None,
+    legend_below: bool = False,
 ) -> Picture:
     """Curves ``{name: (x, y)}`` in one plot, or ``{panel: {name: (x, y)}}`` in several side by side.
 
     ``log`` is "x", "y", "xy" or empty. ``marks`` are single points ``{name: (x, y)}`` in the first plot.
     A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across. ``points`` draws
-    dots that no line joins, for an axis that only counts.
+    dots that no line joins, for an axis that only counts. ``edges`` are places ``{name: x}`` across, as upright
+    lines. ``legend_below`` puts one legend for all plots, which have the same curves, below them.
 
     >>> lines({"speed": ([0, 1], [0, 2])}, title="It speeds up", labels=("time (s)", "speed (m/s)"))
     It speeds up. One plot. Across: time (s). Up: speed (m/s). Lines: speed.
@@ -132,7 +135,13 @@ def lines(
         if ticks is not None:
             ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             ax.minorticks_off()
+        for place in (edges or {}).items():
+            _draw_edge(ax, *place)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
+    if legend_below:
+        for ax in axes[0]:
+            ax.get_legend().remove()
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9.5)
     return Picture(fig, title)
 
 
@@ -188,6 +197,13 @@ def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None, *, point
         ax.annotate(name, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9.5)
     if any(curves):
         ax.legend(fontsize=9.5)
+
+
+def _draw_edge(ax: Axes, name: str, x: float) -> None:
+    ax.axvline(x, color=PALE, linestyle="--", linewidth=1.2, zorder=0)
+    ax.annotate(
+        name, (x, 1), xycoords=("data", "axes fraction"), xytext=(4, 2), textcoords="offset points", fontsize=9
+    )
 
 
 def _start_at_zero(ax: Axes) -> None:

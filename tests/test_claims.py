@@ -19,6 +19,7 @@ from attnlib import (
     dot,
     gaussian,
     masked_softmax,
+    positions,
     probes,
     scaled_dot,
     split_heads,
@@ -158,6 +159,30 @@ def test_claim_11_the_matrices_stay_and_the_weights_change():
     x, w_q, w_k, w_v = _projections()
     whole, shorter = (attention(rows @ w_q, rows @ w_k, rows @ w_v).weights for rows in (x, x[1:]))
     assert abs(whole[1:, 1:] - shorter).max() > 0.01
+
+
+def test_claim_14_equivariant_and_invariant_only_when_pooled():
+    layer, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 5, 8, dtype=torch.float64)
+    assert probes.permutation(lambda x: layer(x).out, x)
+    assert "Invariant" in str(probes.permutation(lambda x: layer(x).out.mean(1), x, pooled=True))
+    assert "Neither" in str(probes.permutation(lambda x: layer(x, mask=causal(5, like=x)).out, x))
+
+
+def test_claim_15_the_distance_is_lost_after_two_matrices():
+    codes = positions.sinusoidal(40, 16)
+    w_q, w_k = np.random.default_rng(0).normal(size=(2, 16, 16)) / 4
+    kept, lost = (np.diagonal(s, offset=3).std() for s in (codes @ codes.T, codes @ w_q @ w_k.T @ codes.T))
+    assert kept < 1e-12
+    assert lost > 0.5
+
+
+def test_claim_16_a_step_is_one_rotation():
+    codes = positions.sinusoidal(40, 16)
+    step = np.linalg.lstsq(codes[:30], codes[4:34], rcond=None)[0]
+    np.testing.assert_allclose(codes[30:36] @ step, codes[34:], atol=1e-6)
+    turn = positions.rotation(4, 16)
+    np.testing.assert_allclose(turn @ turn.T, np.eye(16), atol=1e-12)
+    np.testing.assert_allclose(codes[:36] @ turn, codes[4:], atol=1e-12)
 
 
 def test_claim_17_a_score_of_zero_is_not_hidden():
