@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
     from torch import Tensor
 
-__all__ = ["by_change", "by_gradient", "by_padding", "by_sequence", "orders", "padding_steps", "without_padding"]
+__all__ = [
+    "by_change",
+    "by_gradient",
+    "by_padding",
+    "by_sequence",
+    "is_inverted",
+    "orders",
+    "padding_steps",
+    "without_padding",
+]
 
 
 def by_change(subject: Subject, before: Tensor, draws: int) -> Float[Tensor, "n n"]:
@@ -51,6 +60,28 @@ def padding_steps(subject: Subject, draws: int, nan: bool) -> list[float]:
         return [1.0] * (at_least_one("draws", draws) + 1)
     large = 1e2 if torch.float16 in subject.dtypes else 1e4
     return [1.0] * at_least_one("draws", draws) + [large] + [torch.nan] * nan
+
+
+def is_inverted(subject: Subject, real: Bool[Tensor, "batch n"]) -> bool:
+    """Do real outputs read one another under the opposite mask, and not under this one?"""
+    padded = (real.sum(1) > 1) & ~real.all(1)
+    if subject.pooled or not padded.any():
+        return False
+    return not _read_each_other(subject, real, real, padded) and _read_each_other(subject, real, ~real, padded)
+
+
+def _read_each_other(subject: Subject, real: Tensor, mask: Tensor, padded: Tensor) -> bool:
+    """Does the first or the last output of a padded sequence change when all its other real inputs do?"""
+    before, rows = subject.answer(subject.x, mask), torch.arange(len(real))
+    for end in (torch.zeros_like(rows), (real.sum(1) - 1).clamp(min=0).cpu()):
+        others = real.clone()
+        others[rows, end] = False
+        x = subject.x.clone()
+        x[others] = subject.other(x[others])
+        amounts = change(before, subject.answer(x, mask))[rows, end]
+        if (amounts[padded.cpu()] > subject.tolerance).any():
+            return True
+    return False
 
 
 def by_sequence(subject: Subject, draws: int) -> Float[Tensor, "batch batch"]:

@@ -95,7 +95,7 @@ def causal_sentence(reads: Bool[Tensor, "n n"], changed: Bool[Tensor, "n n"], re
 
 
 def padding_sentence(
-    reads: Bool[Tensor, "batch n n"], apart: list[tuple[int, int | None]], pooled: bool, random: bool
+    reads: Bool[Tensor, "batch n n"], apart: list[tuple[int, int | None]], pooled: bool, random: bool, inverted: bool
 ) -> str:
     said, pairs = [], reads.nonzero().tolist()
     if pairs:
@@ -107,6 +107,8 @@ def padding_sentence(
         where = "" if not t else f", first at position {t}"
         more = f" ({len(apart)} sequences do)" if len(apart) > 1 else ""
         said.append(f"Sequence {b} answers differently without padding{where}{more}.")
+    if inverted:
+        said.append("Real positions read one another only under the opposite mask: it is the wrong way round.")
     if not said:
         alone = "" if random else ", and without it"
         count = f"{len(reads)} sequence{'s' * (len(reads) != 1)}"

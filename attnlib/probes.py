@@ -28,6 +28,7 @@ from attnlib._reading import (
     by_gradient,
     by_padding,
     by_sequence,
+    is_inverted,
     orders,
     padding_steps,
     without_padding,
@@ -110,11 +111,12 @@ def padding(
     .. math:: f(x)_{bt} = f(x_{b,:\text{length}_b})_t \quad \text{for all } t < \text{length}_b
 
     The model is called as ``model(x, real)``, where ``real`` ``(batch, n)`` is True for tokens and False for padding;
-    for a layer of torch write ``lambda x, real: layer(x, src_key_padding_mask=~real)``. Two things are tried. What
+    for a layer of torch write ``lambda x, real: layer(x, src_key_padding_mask=~real)``. Three things are tried. What
     stands in the padding is changed, ``draws`` times by about the size of ``x`` and once by ten thousand times that
     (a hundred times in float16; to NaN as well where ``nan``, which only a model that never adds up its padding
-    survives). And every sequence is run alone, without padding. Only outputs at real positions count. An output
-    without an axis for the positions is ``pooled``; say so where it cannot be told from the shape.
+    survives). Every sequence is run alone, without padding. And the mask is turned round, to see whether it is then
+    that real positions read one another. Only outputs at real positions count. An output without an axis for the
+    positions is ``pooled``; say so where it cannot be told from the shape.
 
     ``matrix[t, s]`` of the report says whether output ``t`` (of sequence ``t`` where pooled) reads padding at ``s``.
 
@@ -138,13 +140,14 @@ def padding(
             return Report("padding", True, f"Nothing to see: no sequence is shorter than {real.shape[1]}.")
         steps = padding_steps(subject, draws, nan)
         amounts = torch.stack([by_padding(subject, before, real, s, steps) for s in range(real.shape[1])], dim=2)
+        inverted = is_inverted(subject, real)
         random = subject.is_random(real)
         apart = [] if random else without_padding(subject, before, lengths, real)
     reads = amounts > subject.tolerance
-    ok = not reads.any() and not apart
+    ok = not reads.any() and not apart and not inverted
     across = 1 if subject.pooled else 0
     labels = ("padding position", "output of sequence" if subject.pooled else "output position")
-    sentence = padding_sentence(reads, apart, subject.pooled, random)
+    sentence = padding_sentence(reads, apart, subject.pooled, random, inverted)
     return Report("padding", ok, sentence, reads.any(across).numpy(), labels, amounts.amax(across).numpy())
 
 

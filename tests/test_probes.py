@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import attnlib
-from attnlib import masks
+from attnlib import attention, causal, masks
 from attnlib._outputs import change, first_tensor
 from attnlib._reading import orders
 from attnlib.probes import batch_independence, causality, gradients, overfits, padding, permutation
@@ -211,6 +211,19 @@ def test_a_weight_that_only_large_padding_shows():
         return x + 1e-7 * (x * ~real[..., None]).sum(1, keepdim=True)
 
     assert not padding(nearly, floats(), [6, 3, 4])
+
+
+def test_padding_finds_a_mask_that_is_the_wrong_way_round_under_a_causal_one():
+    def model(x, real, inverted=False):
+        allowed = real[:, None] != inverted
+        return x + attention(x, x, x, mask=allowed & causal(x.shape[1], like=x)).out
+
+    x, lengths = torch.randn(3, 6, 4), [6, 3, 1]
+    assert padding(model, x, lengths)
+    report = padding(lambda x, real: model(x, real, inverted=True), x, lengths)
+    assert not report
+    assert "only under the opposite mask" in str(report)
+    assert padding(lambda x, real: x * real[..., None], x, lengths)  # where no position reads another, all is well
 
 
 def test_padding_of_pooled_outputs():
