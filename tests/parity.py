@@ -31,6 +31,7 @@ from attnlib import (
     padding,
     scaled_dot,
 )
+from attnlib.layers import DecoderLayer, EncoderLayer
 from attnlib.masks import to_torch
 from attnlib.positions import RelativeBias, alibi, relative_buckets, rotary, sinusoidal
 
@@ -88,6 +89,24 @@ def _heads(dtype: torch.dtype, gradients: bool) -> float:
         return max(apart(out.detach(), want.detach()), apart(weights.detach(), want_weights.detach()))
     mine = torch.autograd.grad(out.sin().sum(), ours.project.weight)[0]
     return apart(mine, torch.autograd.grad(want.sin().sum(), theirs.in_proj_weight)[0])
+
+
+def _layers(dtype: torch.dtype, norm_first: bool, decoder: bool) -> float:
+    torch.manual_seed(0)
+    kind, ours = (
+        (torch.nn.TransformerDecoderLayer, DecoderLayer)
+        if decoder
+        else (torch.nn.TransformerEncoderLayer, EncoderLayer)
+    )
+    theirs = kind(32, 4, 64, 0.0, batch_first=True, norm_first=norm_first, dtype=dtype)
+    x, memory = (torch.randn(3, n, 32, dtype=dtype) for n in (9, 7))
+    mask, real = causal(9, like=x), padding([7, 4, 1], like=x)
+    hidden = to_torch(real[:, 0])
+    if decoder:
+        want = theirs(x, memory, tgt_mask=to_torch(mask), memory_key_padding_mask=hidden)
+        return apart(ours.from_torch(theirs)(x, memory, mask=mask, memory_mask=real).out.detach(), want.detach())
+    want = theirs(memory, src_key_padding_mask=hidden)
+    return apart(ours.from_torch(theirs)(memory, mask=real).out.detach(), want.detach())
 
 
 def _arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -194,6 +213,12 @@ def _all() -> Iterator[Parity]:
         module = "`torch.nn.MultiheadAttention`"
         yield Parity(f"{name}, outputs and weights, causal and padded", module, bound, partial(_heads, dtype, False))
         yield Parity(f"{name}, gradients", module, 10 * bound, partial(_heads, dtype, True))
+    for decoder, name in [(False, "EncoderLayer"), (True, "DecoderLayer")]:
+        for norm_first, order in [(True, "pre-norm"), (False, "post-norm")]:
+            for dtype, bound in [(torch.float64, 1e-12), (torch.float32, 1e-5)]:
+                words = f"`{name}`, {order}, {str(dtype).removeprefix('torch.')}, masked"
+                module = f"`torch.nn.Transformer{name}`"
+                yield Parity(words, module, bound, partial(_layers, dtype, norm_first, decoder))
     yield Parity("`masked_softmax`", "`scipy.special.softmax`", 1e-14, _scipy_softmax)
     yield Parity("`gaussian`", "`scipy.spatial.distance.cdist`", 1e-12, _scipy_distance)
     for reg_type, name in [("lc", "local mean"), ("ll", "local line")]:

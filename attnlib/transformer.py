@@ -1,0 +1,335 @@
+r"""The encoder–decoder Transformer, assembled from `attnlib.layers`.
+
+.. math:: \text{memory} = \text{Encoder}(x), \qquad
+          \text{logits}_t = \text{Decoder}(y_{<t}, \text{memory})\, W_\text{out}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from attnlib._cache import Cache
+from attnlib._checks import check_at_least_one, check_dropout
+from attnlib._places import KINDS, Places
+from attnlib.layers import ACTIVATIONS, NORMS, Decoded, DecoderLayer, EncoderLayer, check_word
+from attnlib.masks import causal
+from attnlib.text import END, PAD, START
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+__all__ = ["Decoder", "Encoder", "State", "Transformer", "TransformerConfig", "Translated"]
+
+TIES = dict.fromkeys(("none", "output", "all"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Every choice that makes a `Transformer`.
+
+    ``n_source`` and ``n_target`` are the sizes of the vocabularies, ``n_max`` the number of learned positions.
+    ``tie`` says which tables are one: "none", the target's embedding and the "output", or "all" three.
+    ``position`` is one of none, sinusoidal, learned, relative, alibi, rotary; ``norm`` "layer" or "rms";
+    ``activation`` relu, gelu, silu or swiglu. ``scale_embeddings`` multiplies embeddings by the root of ``d_model``,
+    ``norm_embeddings`` normalises them, ``final_norm`` is a normalisation after the last layer (of a pre-norm model
+    unless given).
+
+    Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a special token
+    outside the vocabulary, or one table for two vocabularies.
+
+    >>> TransformerConfig(n_source=20, n_target=30, d_model=16, n_heads=4).d_ff
+    64
+    """
+
+    n_source: int
+    n_target: int
+    d_model: int = 64
+    n_heads: int = 4
+    n_kv_heads: int | None = None
+    n_encoder_layers: int = 2
+    n_decoder_layers: int = 2
+    d_ff: int = 0
+    dropout: float = 0.0
+    activation: str = "relu"
+    norm: str = "layer"
+    norm_first: bool = True
+    final_norm: bool | None = None
+    position: str = "sinusoidal"
+    n_max: int = 512
+    tie: str = "output"
+    scale_embeddings: bool = True
+    norm_embeddings: bool = False
+    bias: bool = True
+    pad: int = PAD
+    start: int = START
+    end: int = END
+
+    def __post_init__(self) -> None:
+        if self.d_ff == 0:
+            object.__setattr__(self, "d_ff", 4 * self.d_model)
+        if self.final_norm is None:
+            object.__setattr__(self, "final_norm", self.norm_first)
+        sizes = ("n_source", "n_target", "d_model", "n_heads", "d_ff", "n_max", "n_encoder_layers", "n_decoder_layers")
+        for name in sizes:
+            check_at_least_one(name, getattr(self, name))
+        if self.d_model % self.n_heads:
+            raise ValueError(f"n_heads must divide d_model = {self.d_model}; got {self.n_heads}")
+        check_dropout(self.dropout, like=torch.empty(0))
+        words = {"activation": ACTIVATIONS, "norm": NORMS, "position": dict.fromkeys(KINDS), "tie": TIES}
+        for name, known in words.items():
+            check_word(name, getattr(self, name), known)
+        if self.tie == "all" and self.n_source != self.n_target:
+            raise ValueError(f'tie="all" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
+        for name in ("pad", "start", "end"):
+            if not 0 <= getattr(self, name) < self.n_target:
+                raise ValueError(f"{name} must be a token below n_target = {self.n_target}; got {getattr(self, name)}")
+
+    @property
+    def layer(self) -> dict[str, Any]:
+        """The options of a layer."""
+        names = ("d_model", "n_heads", "d_ff", "n_kv_heads", "activation", "norm", "norm_first", "dropout", "bias")
+        return {name: getattr(self, name) for name in names}
+
+
+class Embedding(nn.Module):
+    """Rows for tokens, with their positions."""
+
+    def __init__(self, n_tokens: int, config: TransformerConfig, *, bidirectional: bool) -> None:
+        super().__init__()
+        d = config.d_model
+        self.table = nn.Embedding(n_tokens, d)
+        nn.init.normal_(self.table.weight, std=d**-0.5)
+        self.scale = d**0.5 if config.scale_embeddings else 1.0
+        self.places = Places(
+            config.position, d_model=d, n_heads=config.n_heads, n_max=config.n_max, bidirectional=bidirectional
+        )
+        self.norm = NORMS[config.norm](d, eps=1e-5) if config.norm_embeddings else nn.Identity()
+        self.drop = nn.Dropout(config.dropout)
+
+    def forward(self, tokens: Int[Tensor, "batch n"], start: int = 0) -> Float[Tensor, "batch n d_model"]:
+        """The rows of ``tokens``, of which the first stands at position ``start``."""
+        return self.drop(self.norm(self.places.added(self.scale * self.table(tokens), start)))
+
+
+class Encoder(nn.Module):
+    r"""Encoder layers one upon the other, and a normalisation where ``config.final_norm`` says so.
+
+    .. math:: x_{l+1} = \text{EncoderLayer}_l(x_l)
+
+    Source: Vaswani et al. (2017), section 3.1.
+
+    >>> encoder = Encoder(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
+    >>> encoder(torch.randn(2, 5, 8))[0].shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(**config.layer) for _ in range(config.n_encoder_layers))
+        self.norm = NORMS[config.norm](config.d_model, eps=1e-5) if config.final_norm else nn.Identity()
+
+    def forward(self, x: Float[Tensor, "... n d_model"], **options: Any) -> tuple[Tensor, list[Tensor | None]]:
+        """The last layer's output and the weights of each, if asked for. Options are those of `EncoderLayer`."""
+        weights = []
+        for layer in self.layers:
+            x, alpha = layer(x, **options)
+            weights.append(alpha)
+        return self.norm(x), weights
+
+    @classmethod
+    def from_torch(cls, module: nn.TransformerEncoder) -> Encoder:
+        """The same stack with the weights of torch's.
+
+        >>> one = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        >>> theirs, x = nn.TransformerEncoder(one, 2, enable_nested_tensor=False), torch.randn(1, 3, 8)
+        >>> torch.allclose(Encoder.from_torch(theirs)(x)[0], theirs(x), atol=1e-6)
+        True
+        """
+        return _stack_from_torch(cls, module, nn.TransformerEncoder, EncoderLayer)
+
+
+class Decoder(nn.Module):
+    r"""Decoder layers one upon the other, and a normalisation where ``config.final_norm`` says so.
+
+    .. math:: y_{l+1} = \text{DecoderLayer}_l(y_l, \text{memory})
+
+    Source: Vaswani et al. (2017), section 3.1.
+
+    >>> decoder = Decoder(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
+    >>> decoder(torch.randn(2, 5, 8), torch.randn(2, 7, 8))[0].shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(**config.layer) for _ in range(config.n_decoder_layers))
+        self.norm = NORMS[config.norm](config.d_model, eps=1e-5) if config.final_norm else nn.Identity()
+
+    def forward(
+        self,
+        x: Float[Tensor, "... n d_model"],
+        memory: Float[Tensor, "... n_memory d_model"] | None = None,
+        *,
+        caches: Sequence[tuple[Cache, Cache]] | None = None,
+        **options: Any,
+    ) -> tuple[Tensor, list[Decoded]]:
+        """The last layer's output and what each layer returned. Options are those of `DecoderLayer`."""
+        decoded = []
+        for i, layer in enumerate(self.layers):
+            decoded.append(layer(x, memory, caches=None if caches is None else caches[i], **options))
+            x = decoded[-1].out
+        return self.norm(x), decoded
+
+    @classmethod
+    def from_torch(cls, module: nn.TransformerDecoder) -> Decoder:
+        """The same stack with the weights of torch's.
+
+        >>> one = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        >>> theirs, x, memory = nn.TransformerDecoder(one, 2), torch.randn(1, 3, 8), torch.randn(1, 4, 8)
+        >>> torch.allclose(Decoder.from_torch(theirs)(x, memory)[0], theirs(x, memory), atol=1e-6)
+        True
+        """
+        return _stack_from_torch(cls, module, nn.TransformerDecoder, DecoderLayer)
+
+
+class Translated(NamedTuple):
+    """What `Transformer` returns: ``logits`` ``(batch, n, n_target)``, and the weights of every layer if asked for.
+
+    >>> Translated._fields
+    ('logits', 'encoder', 'decoder', 'cross')
+    """
+
+    logits: Tensor
+    encoder: list[Tensor | None]
+    decoder: list[Tensor | None]
+    cross: list[Tensor | None]
+
+
+@dataclass
+class State:
+    """What a decoder keeps from step to step: the caches of its layers, and which of the source is real.
+
+    >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
+    >>> model.remember(torch.tensor([[4, 5, 6]]), n_max=7).length
+    0
+    """
+
+    caches: list[tuple[Cache, Cache]]
+    real: Bool[Tensor, "batch 1 n_source"]
+
+    @property
+    def length(self) -> int:
+        """How many target positions were read."""
+        return self.caches[0][0].length
+
+
+class Transformer(nn.Module):
+    r"""The encoder–decoder model: tokens in, a distribution over the next target token out, at every position.
+
+    .. math:: p(y_t \mid y_{<t}, x) = \text{softmax}(z_t W_\text{out}), \qquad
+              z_t = \text{Decoder}(y_{<t}, \text{Encoder}(x))_t
+
+    Where the source equals ``config.pad`` it is padding, which nothing attends to; the target's padding stands behind
+    all that is real, where the causal mask hides it. The target goes in shifted right: its first token is
+    ``config.start``, and the logits at position ``t`` are for the token after it.
+
+    Source: Vaswani et al. (2017), section 3.
+
+    >>> model = Transformer(TransformerConfig(n_source=20, n_target=30, d_model=16, n_heads=4))
+    >>> model(torch.randint(4, 20, (2, 7)), torch.randint(4, 30, (2, 5))).logits.shape
+    torch.Size([2, 5, 30])
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.source = Embedding(config.n_source, config, bidirectional=True)
+        self.target = Embedding(config.n_target, config, bidirectional=False)
+        self.encoder, self.decoder = Encoder(config), Decoder(config)
+        self.out = nn.Linear(config.d_model, config.n_target, bias=False)
+        if config.tie != "none":
+            self.out.weight = self.target.table.weight
+        if config.tie == "all":
+            self.source.table.weight = self.target.table.weight
+
+    def forward(
+        self, source: Int[Tensor, "batch n_source"], target: Int[Tensor, "batch n"], *, weights: bool = False
+    ) -> Translated:
+        """Logits for every position of ``target``, all at once, each from the source and what stands before it.
+
+        Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary, the
+        batches differ or a position was not learned.
+        """
+        self._check(source=source, target=target)
+        memory, real, encoder_weights = self._encode(source, weights)
+        n = target.shape[1]
+        x = self.target(target)
+        told = self.target.places.told(n, n, like=x)
+        x, layers = self.decoder(x, memory, mask=causal(n, like=x), memory_mask=real, weights=weights, **told)
+        own, cross = [layer.weights for layer in layers], [layer.cross_weights for layer in layers]
+        return Translated(self.out(x), encoder_weights, own, cross)
+
+    @torch.no_grad()
+    def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> State:
+        """Read the source once, and make room for ``n_max`` target positions, for `step`."""
+        self._check(source=source)
+        memory, real, _ = self._encode(source, weights=False)
+        return State([layer.remember(memory, n_max) for layer in self.decoder.layers], real)
+
+    @torch.no_grad()
+    def step(self, tokens: Int[Tensor, "batch n"], state: State) -> Float[Tensor, "batch n n_target"]:
+        """Logits after each of the next ``tokens``, which join those of earlier calls in ``state``.
+
+        Raises ``ValueError`` when ``state`` has no room left; otherwise as `forward`.
+
+        >>> model = Transformer(TransformerConfig(n_source=20, n_target=30, d_model=16, n_heads=4)).eval()
+        >>> source, target = torch.randint(4, 20, (2, 7)), torch.randint(4, 30, (2, 5))
+        >>> state = model.remember(source, n_max=5)
+        >>> logits = torch.cat([model.step(tokens, state) for tokens in target.split(1, dim=1)], dim=1)
+        >>> torch.allclose(logits, model(source, target).logits, atol=1e-5)
+        True
+        """
+        self._check(target=tokens)
+        n, start = tokens.shape[1], state.length
+        x = self.target(tokens, start)
+        told = self.target.places.told(n, start + n, like=x)
+        mask = causal(n, start + n, like=x) if n > 1 else None
+        x, _ = self.decoder(x, mask=mask, memory_mask=state.real, caches=state.caches, **told)
+        return self.out(x)
+
+    def _encode(self, source: Tensor, weights: bool) -> tuple[Tensor, Tensor, list[Tensor | None]]:
+        real = (source != self.config.pad)[:, None]
+        x = self.source(source)
+        told = self.source.places.told(source.shape[1], source.shape[1], like=x)
+        memory, alphas = self.encoder(x, mask=real, weights=weights, **told)
+        return memory, real, alphas
+
+    def _check(self, **tokens: Tensor) -> None:
+        for name, x in tokens.items():
+            if not isinstance(x, Tensor) or x.is_floating_point() or x.dtype == torch.bool:
+                got = x.dtype if isinstance(x, Tensor) else type(x).__name__
+                raise TypeError(f"{name} must be a tensor of token numbers; got {got}")
+            if x.ndim != 2 or 0 in x.shape:
+                raise ValueError(f"{name} must have shape (batch, n), neither of them 0; got {tuple(x.shape)}")
+            size = self.config.n_source if name == "source" else self.config.n_target
+            low, high = (int(end) for end in x.aminmax())
+            if low < 0 or high >= size:
+                raise ValueError(f"{name} must hold tokens from 0 to {size - 1}; got {low if low < 0 else high}")
+        if len({len(x) for x in tokens.values()}) > 1:
+            raise ValueError(f"source and target must be one batch; got {[len(x) for x in tokens.values()]} sequences")
+
+
+def _stack_from_torch(cls: type, module: nn.Module, kind: type, layer: type) -> nn.Module:
+    if not isinstance(module, kind):
+        raise TypeError(f"module must be a torch.nn.{kind.__name__}; got {type(module).__name__}")
+    stack = cls.__new__(cls)
+    nn.Module.__init__(stack)
+    stack.layers = nn.ModuleList(map(layer.from_torch, module.layers))
+    stack.norm = nn.Identity() if module.norm is None else deepcopy(module.norm)
+    return stack.train(module.training)
