@@ -44,7 +44,7 @@ def weight_map(
     maps = _by_name(weights)
     columns = columns or len(maps)
     rows = -(-len(maps) // columns)
-    size = (max(6, 4.4 * columns), 4.4) if rows == 1 else (min(10, 3.3 * columns), 2.7 * rows)
+    size = (max(6, min(10, 4.4 * columns)), 4.4) if rows == 1 else (min(10, 3.3 * columns), 2.7 * rows)
     fig, axes = new_figure(*size, columns, rows, squeeze=False)
     top = max(float(np.max(w)) for w in maps.values())
     for i, (ax, (name, w)) in enumerate(zip(axes.flat, maps.items(), strict=True)):

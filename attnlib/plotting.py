@@ -153,6 +153,7 @@ def runs(
     labels: Labels,
     reference: Mapping[str, float] | None = None,
     log: bool = False,
+    from_zero: bool = True,
 ) -> Picture:
     """One dot a run for each entry of ``{name: results}``, and a bar at their median.
 
@@ -175,7 +176,7 @@ def runs(
     label(ax, labels)
     if log:
         ax.set_yscale("log")
-    else:
+    elif from_zero:
         _start_at_zero(ax)
     return Picture(fig, title)
 
