@@ -61,6 +61,16 @@ EXERCISES = [
                 "are q and k: take the root of their size.",
             ),
             Misconception(
+                "divided by d_k",
+                lambda X, W_Q, W_K, W_V, i: masked_softmax(X @ W_K @ (X[i] @ W_Q) / W_Q.shape[1]) @ X @ W_V,
+                "You divided by d_k, the size of a query. Take its root.",
+            ),
+            Misconception(
+                "keys from W_Q",
+                lambda X, W_Q, W_K, W_V, i: attention(X[i : i + 1] @ W_Q, X @ W_Q, X @ W_V).out[0],
+                "The keys are made with W_Q, like the query. They come from W_K.",
+            ),
+            Misconception(
                 "bare values",
                 lambda X, W_Q, W_K, W_V, i: attention(X[i : i + 1] @ W_Q, X @ W_K, X).out[0],
                 "You averaged the rows of X. What is averaged are the values, X @ W_V.",
@@ -97,6 +107,7 @@ EXERCISES = [
         id="06.2",
         title="The lookup as a product",
         reference=_one_hot,
+        adapt=lambda one_hot: np.asarray(one_hot, dtype=float),
         cases=lambda rng: [(rng.permutation(6)[:4], rng.normal(size=(6, 3))), ([4, 1, 4], rng.normal(size=(5, 2)))],
         hints=(
             "One row for each token, one column for each word of the table.",
@@ -215,6 +226,13 @@ EXERCISES = [
                 ),
                 "You divided by the root of the number of columns, which are the tokens here. The size of a query is "
                 "the number of rows of Q_c.",
+            ),
+            Misconception(
+                "scaled by d_model",
+                lambda X_c, W_Qc, W_Kc, W_Vc: (
+                    attention((W_Qc @ X_c).T * np.sqrt(len(W_Qc) / len(X_c)), (W_Kc @ X_c).T, (W_Vc @ X_c).T).out.T
+                ),
+                "You divided by the root of the number of rows of X_c, d_model. It is the rows of Q_c that count.",
             ),
             Misconception(
                 "not scaled",

@@ -78,6 +78,11 @@ EXERCISES = [
                 "numbers are the first head.",
             ),
             Misconception(
+                "pieces of n_heads",
+                lambda x, n_heads: x.reshape(len(x), -1, n_heads).swapaxes(0, 1),
+                "You cut each row into pieces of n_heads numbers. It is cut into n_heads pieces.",
+            ),
+            Misconception(
                 "copied",
                 lambda x, n_heads: np.stack([x] * n_heads),
                 "Every head got the whole row. The heads share it out: d_head = d_model / n_heads numbers each.",
@@ -155,6 +160,16 @@ EXERCISES = [
                 "You gave keys and values a head for each head of queries. They have n_kv_heads of d_head columns.",
             ),
             Misconception(
+                "wide biases",
+                lambda d, h, g: _parameters(d, h, g) + 2 * (d - g * d // h),
+                "The biases of W_K and W_V are as wide as what these give out: n_kv_heads * d_head.",
+            ),
+            Misconception(
+                "one head of keys and values",
+                lambda d, h, g: 2 * (d * d + d) + 2 * (d * (d // h) + d // h),
+                "You counted one head of keys and values. There are n_kv_heads of them.",
+            ),
+            Misconception(
                 "without W_O",
                 lambda d, h, g: d * d + d + 2 * (d * (g * d // h) + g * d // h),
                 "W_O is missing: it is the fourth projection.",
@@ -198,6 +213,16 @@ EXERCISES = [
                 "the best w",
                 lambda a: (2 * a - 1) / (a**2 + (1 - a) ** 2),
                 "This is the best w. Put it into the error.",
+            ),
+            Misconception(
+                "halved",
+                lambda a: _smallest_error(a) / 2,
+                "You halved it. There is one number to get right, and its error has two parts that add up.",
+            ),
+            Misconception(
+                "not divided",
+                lambda a: 2 - (2 * a - 1) ** 2,
+                "Divide by a² + b²: the best w is (a - b) / (a² + b²).",
             ),
             Misconception(
                 "wrong sign",

@@ -9,8 +9,8 @@ from attnlib.exercises._exercise import Exercise, Misconception
 from attnlib.masks import causal, padding, window
 
 
-def _mask(lengths, n, back):
-    return padding(lengths, n) & window(n, back=back)
+def _mask(lengths, n, back, ahead):
+    return padding(lengths, n) & window(n, back=back, ahead=ahead)
 
 
 def _reach(n_layers, back):
@@ -101,6 +101,11 @@ EXERCISES = [
                 "Yours closes rows, the padding as queries. As keys it must not be seen: (batch, 1, n).",
             ),
             Misconception(
+                "spelt out",
+                lambda lengths, n: np.repeat(padding(lengths, n), n, axis=1),
+                "You wrote the mask out for every query. Leave one row, (batch, 1, n): it broadcasts.",
+            ),
+            Misconception(
                 "padding in front",
                 lambda lengths, n: padding(lengths, n)[..., ::-1],
                 "You put the padding in front. Sentences begin at position 0, and the padding stands behind.",
@@ -158,44 +163,54 @@ EXERCISES = [
         id="09.4",
         title="A window on a padded batch",
         reference=_mask,
-        solution=lambda lengths, n, back: padding(lengths, n) & window(n, back=back),
-        cases=lambda rng: [([5, 3], 6, 2), ([2, 7, 4], 7, 1)],
+        solution=lambda lengths, n, back, ahead: padding(lengths, n) & window(n, back=back, ahead=ahead),
+        cases=lambda rng: [([5, 3], 6, 2, 1), ([2, 7, 4], 7, 1, 3)],
         hints=(
             "Two masks, one of shape (batch, 1, n) and one of shape (n, n).",
             "A word may attend where both allow it.",
-            "padding(lengths, n) & window(n, back=back), or write the comparisons out.",
+            "padding(lengths, n) & window(n, back=back, ahead=ahead), or write the comparisons out.",
         ),
         misconceptions=[
             Misconception(
                 "or",
-                lambda lengths, n, back: padding(lengths, n) | window(n, back=back),
+                lambda lengths, n, back, ahead: padding(lengths, n) | window(n, back=back, ahead=ahead),
                 "You joined the masks with or. Both must allow it: and.",
             ),
             Misconception(
-                "both ways",
-                lambda lengths, n, back: padding(lengths, n) & window(n, back=back, ahead=back),
-                "Your window looks ahead as well. Only words before it are asked for.",
+                "turned round",
+                lambda lengths, n, back, ahead: _mask(lengths, n, ahead, back),
+                "back and ahead are exchanged. Key j lies before query i where j < i.",
             ),
             Misconception(
                 "no padding",
-                lambda lengths, n, back: np.broadcast_to(window(n, back=back), (len(lengths), n, n)),
-                "The padding is open. A short sentence must not see what fills it up.",
+                lambda lengths, n, back, ahead: np.repeat(window(n, back=back, ahead=ahead)[None], len(lengths), 0),
+                "The padding is open as keys. A word near the end of a short sentence would see what follows.",
             ),
             Misconception(
                 "one too few",
-                lambda lengths, n, back: padding(lengths, n) & window(n, back=back - 1),
-                "Your window has back places in all. It is itself and back before it: back + 1.",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back - 1, ahead),
+                "Your window has back places in all before the next word. It is itself and back before it.",
+            ),
+            Misconception(
+                "one too many",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back + 1, ahead),
+                "Your window reaches one place too far back.",
+            ),
+            Misconception(
+                "not itself",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead) & ~np.eye(n, dtype=bool),
+                "A word sees itself too.",
             ),
             Misconception(
                 "no window",
-                lambda lengths, n, back: padding(lengths, n) & causal(n),
-                "The whole past is open. Close what lies more than back places before.",
+                lambda lengths, n, back, ahead: np.repeat(padding(lengths, n), n, axis=1),
+                "The whole sentence is open. Close what lies more than back before or ahead after a word.",
             ),
             Misconception(
                 "rows too",
-                lambda lengths, n, back: _mask(lengths, n, back) & padding(lengths, n).swapaxes(1, 2),
-                "You closed the rows of the padding too. That makes rows with nothing left; only what a word "
-                "may see is asked for.",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead) & padding(lengths, n).swapaxes(1, 2),
+                "You closed the rows of padding queries too. What they compute is read by nobody; the exercise leaves "
+                "them as they come.",
             ),
         ],
     ),
@@ -214,6 +229,16 @@ EXERCISES = [
                 "one layer",
                 lambda n_layers, back: back,
                 "That is one layer. What it reads has itself been computed from places further back.",
+            ),
+            Misconception(
+                "added",
+                lambda n_layers, back: n_layers + back,
+                "You added layers and places. Every layer reaches back places further.",
+            ),
+            Misconception(
+                "one layer less",
+                lambda n_layers, back: (n_layers - 1) * back,
+                "The first layer reaches back too.",
             ),
             Misconception(
                 "power",
