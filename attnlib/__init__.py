@@ -44,15 +44,19 @@ _MODULES = [
     "display",
     "heads",
     "kernels",
+    "layers",
     "masks",
     "plotting",
     "positions",
     "probes",
+    "recurrent",
     "regression",
     "scores",
     "tasks",
     "text",
     "training",
+    "transformer",
+    "variants",
 ]
 
 __all__ = sorted([*_HOME, *_MODULES])

@@ -103,6 +103,21 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_11_the_matrices_stay_and_the_weights_change",
     ),
     Claim(
+        12,
+        "“Key” counts how many values there are.",
+        "A key is a vector that says where its value is to be found; there is one for each value.",
+        ("04",),
+        "tests/test_claims.py::test_claim_12_a_key_says_where_not_how_many",
+    ),
+    Claim(
+        13,
+        "Hard attention is only attention with a sharper softmax.",
+        "As the temperature falls the outputs agree, and the gradient vanishes, except where two scores are nearly "
+        "equal, and there it explodes.",
+        ("04",),
+        "tests/test_claims.py::test_claim_13_the_output_agrees_and_the_gradient_vanishes",
+    ),
+    Claim(
         14,
         "Self-attention is permutation invariant.",
         "Equivariant: outputs move with their inputs. Invariant only after pooling; neither under a causal mask.",
@@ -138,6 +153,13 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_18_a_large_number_is_not_infinity",
     ),
     Claim(
+        19,
+        "To predict word 4 the decoder may look at words 1–3 only, so the diagonal is masked.",
+        "Inputs are shifted right: the row that predicts word 4 is that of word 3, and the diagonal stays open.",
+        ("11",),
+        "tests/test_claims.py::test_claim_19_the_shift_hides_and_the_diagonal_does_not",
+    ),
+    Claim(
         20,
         "More heads cost more.",
         "At one d_model, the same parameters and the same multiplications. The number of weights grows.",
@@ -150,6 +172,29 @@ CLAIMS = (
         "Sometimes. Found out by taking heads away: some can go at no cost, and roles differ from seed to seed.",
         ("07",),
         "tests/test_claims.py::test_claim_21_some_heads_can_go",
+    ),
+    Claim(
+        24,
+        "Attention trains orders of magnitude faster than an RNN.",
+        "On a CPU about as fast as torch's LSTM, slower for long sequences, several times faster than a Python loop "
+        "over cells. What is shorter by orders of magnitude is the chain of steps that must wait for each other.",
+        ("05",),
+        "tests/test_claims.py::test_claim_24_a_short_chain_and_more_operations",
+    ),
+    Claim(
+        25,
+        "Any two positions are one step apart.",
+        "In one layer yes, for a weight for every pair, unless they are computed in blocks.",
+        ("05",),
+        "tests/test_claims.py::test_claim_25_every_pair_in_one_layer_at_a_weight_a_pair",
+    ),
+    Claim(
+        26,
+        "A recurrent model forgets the start of the sentence.",
+        "An untrained one does. A trained one loses what it has to keep longest: the start when it writes backwards, "
+        "what follows the start when it copies. With attention, neither.",
+        ("05",),
+        "tests/test_claims.py::test_claim_26_forgetting_is_a_setting_of_the_gates",
     ),
 )
 

@@ -190,9 +190,10 @@ def rotary(
               \qquad \omega_i = \text{base}^{-2i/d}
 
     ``layout`` says which dimensions ``a``, ``b`` make pair ``i``: ``"halves"`` takes ``i`` and ``i + d/2`` (GPT-NeoX,
-    Llama), ``"pairs"`` takes ``2i`` and ``2i + 1`` (the paper, GPT-J). They differ by the order of the columns only,
-    but weights trained with one are of no use to the other. ``start`` is the position of the first row: the number of
-    keys in a cache. ``d_rotary`` turns the first dimensions and leaves the rest as they are; :math:`d` is then that.
+    Hugging Face's Llama), ``"pairs"`` takes ``2i`` and ``2i + 1`` (the paper, GPT-J). They differ by the order of the
+    columns only, but weights trained with one are of no use to the other. ``start`` is the position of the first row:
+    the number of keys in a cache. ``d_rotary`` turns the first dimensions and leaves the rest as they are; :math:`d`
+    is then that.
 
     Angles are computed in float64 and half precision is turned in float32, since position 1001 is no bfloat16.
 

@@ -15,6 +15,7 @@ import numpy as np
 from attnlib._checks import check_at_least_one, check_size
 from attnlib._documents import Documents, document_vocabulary, documents
 from attnlib._random import Seed, generator, tensors
+from attnlib._reversal import NOWHERE, Reversal, copying, reversal
 from attnlib.text import END, FIRST, PAD, START
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "Reversal",
     "Sorting",
     "Twins",
+    "copying",
     "document_vocabulary",
     "documents",
     "latest",
@@ -46,46 +48,6 @@ __all__ = [
 ]
 
 IGNORE = -100  # a target that `torch.nn.functional.cross_entropy` leaves out
-NOWHERE = -1  # a position that does not exist
-
-
-class Reversal(NamedTuple):
-    """What `reversal` returns: all ``(batch, length)`` int64, and ``lengths`` ``(batch,)``.
-
-    >>> Reversal._fields
-    ('source', 'target', 'alignment', 'lengths')
-    """
-
-    source: Int[Tensor, "batch length"]
-    target: Int[Tensor, "batch length"]
-    alignment: Int[Tensor, "batch length"]
-    lengths: Int[Tensor, " batch"]
-
-
-def reversal(batch: int, length: int | tuple[int, int], *, n_symbols: int = 10, seed: Seed) -> Reversal:
-    r"""Write a sequence backwards.
-
-    .. math:: y_t = x_{a_t}, \qquad a_t = n - 1 - t
-
-    Symbols are `FIRST` to ``FIRST + n_symbols - 1``; below them stand `PAD`, `START`, `END` and the unknown, and
-    ``alignment`` is :math:`a`. Where ``length`` is a pair ``(low, high)``, both included, sequences differ in
-    length, and each is filled up with `PAD`, its alignment with `NOWHERE`.
-
-    >>> data = reversal(1, 4, seed=0)
-    >>> data.source, data.target, data.alignment
-    (tensor([[ 9, 12, 13,  9]]), tensor([[ 9, 13, 12,  9]]), tensor([[3, 2, 1, 0]]))
-    """
-    low, high = _range("length", length)
-    rng = generator(seed)
-    batch, n_symbols = check_at_least_one("batch", batch), check_at_least_one("n_symbols", n_symbols)
-    symbols = rng.integers(FIRST, FIRST + n_symbols, size=(batch, high))
-    lengths = rng.integers(low, high, size=batch, endpoint=True)
-    place = np.arange(high)
-    real = place < lengths[:, None]
-    source = np.where(real, symbols, PAD)
-    alignment = np.where(real, lengths[:, None] - 1 - place, NOWHERE)
-    target = np.where(real, np.take_along_axis(source, alignment, axis=1), PAD)
-    return Reversal(*tensors(source, target, alignment, lengths))
 
 
 class Sorting(NamedTuple):
@@ -250,15 +212,3 @@ def twins(batch: int, n_symbols: int = 8, *, seed: Seed) -> Twins:
     twin = np.empty_like(places)
     np.put_along_axis(twin, places, other, axis=1)
     return Twins(*tensors(tokens, np.take_along_axis(np.roll(tokens, 1, axis=1), twin, axis=1), twin))
-
-
-def _range(name: str, size: int | tuple[int, int]) -> tuple[int, int]:
-    if not isinstance(size, tuple | list):
-        n = check_at_least_one(name, size)
-        return n, n
-    if len(size) != 2:
-        raise ValueError(f"{name} must be an integer or a pair (low, high); got {len(size)} numbers")
-    low, high = (check_at_least_one(f"{name}[{i}]", n) for i, n in enumerate(size))
-    if low > high:
-        raise ValueError(f"{name} must be (low, high) with low not above high; got {tuple(size)}")
-    return low, high

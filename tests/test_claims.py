@@ -27,6 +27,7 @@ from attnlib import (
 )
 from attnlib.claims import CLAIMS
 from attnlib.course import LESSONS
+from attnlib.variants import hard_attention
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 INCOME, FOOD = data.engel()
@@ -161,6 +162,34 @@ def test_claim_11_the_matrices_stay_and_the_weights_change():
     assert abs(whole[1:, 1:] - shorter).max() > 0.01
 
 
+def test_claim_12_a_key_says_where_not_how_many():
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(2, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 1))
+    moved = np.array([3, 0, 4, 1, 2])
+    out = attention(q, k, v).out
+    np.testing.assert_allclose(attention(q, k[moved], v[moved]).out, out)
+    assert abs(attention(q, k[moved], v).out - out).max() > 0.05
+
+
+def test_claim_13_the_output_agrees_and_the_gradient_vanishes():
+    torch.manual_seed(0)
+    k, v = torch.eye(6, dtype=torch.float64), torch.randn(6, 1, dtype=torch.float64)
+    q = torch.randn(2000, 6, dtype=torch.float64, requires_grad=True)
+    hard = hard_attention(q, k, v, score=dot, how="argmax").out
+    assert not hard.requires_grad
+    median, agree, largest = [], [], []
+    for tau in (1, 0.1, 0.01):
+        soft = attention(q, k / tau, v, score=dot).out
+        (gradient,) = torch.autograd.grad(soft.sum(), q)
+        sizes = gradient.norm(dim=1)
+        median.append(sizes.median())
+        largest.append(sizes.max())
+        agree.append(((soft - hard).abs() < 0.01).double().mean())
+    assert agree[0] < 0.1 < 0.9 < agree[2]
+    assert median[2] < 1e-6 < 0.1 < median[0]
+    assert largest[2] > 20 * largest[0]
+
+
 def test_claim_14_equivariant_and_invariant_only_when_pooled():
     layer, x = MultiHeadAttention(8, 2).double(), torch.randn(2, 5, 8, dtype=torch.float64)
     assert probes.permutation(lambda x: layer(x).out, x)
@@ -208,6 +237,22 @@ def _cost(n_heads):
     return sum(p.numel() for p in layer.parameters()), counter.get_total_flops()
 
 
+def test_claim_19_the_shift_hides_and_the_diagonal_does_not():
+    torch.manual_seed(0)
+    layer, target = MultiHeadAttention(8, 2).double(), torch.randn(1, 5, 8, dtype=torch.float64)
+    strict = causal(5, like=target) & ~torch.eye(5).bool()
+
+    def says(target, shift, mask):
+        x = torch.cat([torch.zeros_like(target[:, :1]), target[:, :-1]], dim=1) if shift else target
+        return x + layer(x, mask=mask).out
+
+    def reads_itself(shift, mask):
+        return probes.causality(lambda y: says(y, shift, mask), target).matrix.diagonal().any()
+
+    assert not reads_itself(True, causal(5, like=target))
+    assert reads_itself(False, strict)  # the residual connection carries the word past the mask
+
+
 def test_claim_20_heads_share_out_the_same_multiplications():
     assert len({_cost(n_heads) for n_heads in (1, 2, 4, 16)}) == 1
 
@@ -234,3 +279,50 @@ def test_claim_21_some_heads_can_go():
     without = [error(test, layer.without(h)).item() for h in range(4)]
     assert error(test, layer) < 0.01
     assert min(without) < 0.1 * max(without)
+
+
+def _longest_chain(operation, seen):
+    """How many products must wait for each other, from ``operation`` back to the input."""
+    if operation not in seen:
+        before = [_longest_chain(needed, seen) for needed, _ in operation.next_functions if needed]
+        seen[operation] = max(before, default=0) + ("mm" in operation.name())
+    return seen[operation]
+
+
+def _chain_and_operations(layer, n):
+    with FlopCounterMode(display=False) as counter:
+        out = layer(torch.randn(1, n, 8))
+    return _longest_chain(out[0, -1].sum().grad_fn, {}), counter.get_total_flops()
+
+
+def test_claim_24_a_short_chain_and_more_operations():
+    project, cell = torch.nn.Linear(8, 24), torch.nn.RNN(8, 8, batch_first=True)
+    for n in (16, 64):
+        attend = _chain_and_operations(lambda x: attention(*project(x).chunk(3, dim=-1)).out, n)
+        assert attend == (3, 2 * (3 * n * 8**2 + 2 * n**2 * 8))
+        assert _chain_and_operations(lambda x: cell(x)[0], n) == (n, 2 * 2 * n * 8**2)
+
+
+def test_claim_25_every_pair_in_one_layer_at_a_weight_a_pair():
+    x = torch.randn(1, 12, 8)
+    assert probes.causality(lambda x: attention(x, x, x).out, x).matrix.all()
+    for n in (10, 40):
+        assert attention(*torch.randn(3, n, 8)).weights.numel() == n**2
+    torch.testing.assert_close(attention(x, x, x).out, attention(x, x, x, weights=False).out)
+
+
+def _first_against_last(cell, n=20):
+    x = torch.randn(50, n, 16, requires_grad=True)
+    (cell(x)[0][:, -1] @ torch.randn(16)).sum().backward()
+    size = x.grad.norm(dim=-1).mean(0)
+    return (size[0] / size[-1]).item()
+
+
+def test_claim_26_forgetting_is_a_setting_of_the_gates():
+    torch.manual_seed(0)
+    cells = [make(16, 16, batch_first=True) for make in (torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM)]
+    assert max(_first_against_last(cell) for cell in cells) < 0.01
+    gru = cells[1]
+    with torch.no_grad():
+        gru.bias_hh_l0[16:32] = 6.0  # the gates z close to one: the state stays as it is
+    assert _first_against_last(gru) > 0.5

@@ -43,17 +43,19 @@ def test_every_public_name_exists():
     assert "attention" in dir(attnlib)
 
 
-@pytest.mark.parametrize("module", ["core", "scores", "masks", "kernels", "regression", "heads", "positions"])
+@pytest.mark.parametrize(
+    "module", ["core", "scores", "masks", "kernels", "regression", "heads", "positions", "recurrent", "variants"]
+)
 def test_every_public_function_has_an_equation_and_an_example(module):
     home = getattr(attnlib, module)
     for name in home.__all__:
         thing = getattr(home, name)
-        if callable(thing) and name not in ("Attended", "Cache"):
+        if callable(thing) and name not in ("Attended", "Cache", "Decoded", "Memory", "Predicted"):
             for part in (".. math::", ">>> "):
                 assert part in thing.__doc__, f"attnlib.{module}.{name} lacks {part}"
 
 
-@pytest.mark.parametrize("module", ["probes", "tasks", "text", "training"])
+@pytest.mark.parametrize("module", ["probes", "tasks", "text", "training", "layers", "transformer"])
 def test_every_public_function_has_an_example(module):
     home = getattr(attnlib, module)
     for name in home.__all__:

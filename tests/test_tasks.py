@@ -13,6 +13,8 @@ from attnlib.tasks import FIRST, IGNORE, NOWHERE, PAD
 
 MAKERS = {
     "reversal": lambda seed: tasks.reversal(3, (2, 6), seed=seed),
+    "distinct": lambda seed: tasks.reversal(3, (2, 6), distinct=True, seed=seed),
+    "copying": lambda seed: tasks.copying(3, (2, 6), seed=seed),
     "sorting": lambda seed: tasks.sorting(3, 6, seed=seed),
     "documents": lambda seed: tasks.documents(3, 3, 5, seed=seed),
     "neighbours": lambda seed: tasks.neighbours(3, 5, 2, seed=seed),
@@ -61,6 +63,27 @@ def test_reversal_has_every_length_and_every_symbol():
     assert set(data.lengths.tolist()) == {2, 3, 4, 5}
     assert set(data.source.unique().tolist()) == {PAD, FIRST, FIRST + 1, FIRST + 2}
     assert tasks.reversal(4, 5, seed=0).lengths.tolist() == [5] * 4
+
+
+@given(seeds, st.integers(1, 5), st.integers(0, 4), st.booleans())
+def test_copying_is_reversal_with_another_target(seed, low, extra, distinct):
+    data, other = (
+        make(3, (low, low + extra), distinct=distinct, seed=seed) for make in (tasks.copying, tasks.reversal)
+    )
+    assert torch.equal(data.source, other.source)
+    assert torch.equal(data.target, data.source)
+    assert torch.equal(data.lengths, other.lengths)
+    for alignment, n in zip(data.alignment.tolist(), data.lengths.tolist(), strict=True):
+        assert alignment == [*range(n)] + [NOWHERE] * (low + extra - n)
+
+
+def test_distinct_symbols_stand_once_and_are_any_of_them():
+    data = tasks.reversal(300, (1, 5), n_symbols=6, distinct=True, seed=0)
+    for source, n in zip(data.source.tolist(), data.lengths.tolist(), strict=True):
+        assert len({*source[:n]}) == n
+        assert source[n:] == [PAD] * (5 - n)
+    assert set(data.source.unique().tolist()) == {PAD, *range(FIRST, FIRST + 6)}
+    assert len({tuple(row[:3]) for row in data.source.tolist()}) > 100  # orders differ from row to row
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 9))
@@ -134,6 +157,7 @@ def test_latest(seed, length, chance):
         (lambda: tasks.reversal(1, (4, 2), seed=0), ValueError, r"length must be \(low, high\).*\(4, 2\)"),
         (lambda: tasks.reversal(1, (1, 2, 3), seed=0), ValueError, "length must be an integer or a pair.*3 numbers"),
         (lambda: tasks.reversal(1, 2.5, seed=0), TypeError, "length must be an integer; got float"),
+        (lambda: tasks.copying(1, 3, n_symbols=2, distinct=True, seed=0), ValueError, "at least 3, the length.*got 2"),
         (lambda: tasks.documents(1, 5, 4, seed=0), ValueError, "n_sentences must not exceed n_topics = 4.*got 5"),
         (lambda: tasks.documents(1, 2, 1, seed=0), ValueError, "n_words must be at least 2.*got 1"),
         (lambda: tasks.documents(1, 2, 3, n_fillers=0, seed=0), ValueError, "n_fillers must be at least 1"),

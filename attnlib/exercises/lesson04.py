@@ -118,6 +118,11 @@ EXERCISES = [
                 "The sign is reversed: raising s_j makes j likelier, so that a good reward must raise it.",
             ),
             Misconception(
+                "without the one drawn",
+                lambda s, j, reward, baseline: -(reward - baseline) * masked_softmax(s),
+                "The 1 of the position that was drawn is missing: its score moves by 1 - alpha_j, others by -alpha_i.",
+            ),
+            Misconception(
                 "only the one drawn",
                 lambda s, j, reward, baseline: (reward - baseline) * np.eye(len(s))[j],
                 "You moved only the score that was drawn. The others go down in exchange, each by its weight.",
@@ -255,6 +260,11 @@ EXERCISES = [
                 "no temperature",
                 lambda gap, tau: _slope(gap, 1.0),
                 "Your answer does not depend on the temperature. The scores are divided by tau before the softmax.",
+            ),
+            Misconception(
+                "by the temperature",
+                lambda gap, tau: -gap / tau * _slope(gap, tau),
+                "That is the derivative by tau. By the gap is asked for.",
             ),
             Misconception(
                 "temperature outside only",

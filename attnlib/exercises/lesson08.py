@@ -98,6 +98,11 @@ EXERCISES = [
                 "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
             ),
             Misconception(
+                "half the exponent",
+                lambda n, d: _codes(np.arange(n)[:, None] * 10000.0 ** (-np.arange(d // 2) / d)),
+                "Your exponent is half of what it should be: 2i/d for pair i, not i/d.",
+            ),
+            Misconception(
                 "every column its own",
                 lambda n, d: np.where(
                     np.arange(d) % 2,
@@ -140,6 +145,11 @@ EXERCISES = [
                 "You counted each pair twice. A sine and a cosine together give one cosine.",
             ),
             Misconception(
+                "a speed for each column",
+                lambda k, d: np.cos(k * 10000.0 ** (-np.arange(d) / d)).sum(),
+                "You used d speeds. A pair of columns shares one, so there are d / 2.",
+            ),
+            Misconception(
                 "sine",
                 lambda k, d: np.sin(k * _omega(d)).sum(),
                 "sin a sin b + cos a cos b is the cosine of the difference. At k = 0 it is as large as it can be.",
@@ -171,7 +181,7 @@ EXERCISES = [
             Misconception(
                 "halves",
                 lambda x: rotary(x, layout="halves"),
-                "You paired column i with column i + d/2, as Llama does. Here it is neighbours: 2i and 2i + 1.",
+                "You paired column i with column i + d/2, as GPT-NeoX does. Here it is neighbours: 2i and 2i + 1.",
             ),
             Misconception(
                 "backwards",
@@ -258,7 +268,8 @@ EXERCISES = [
             Misconception(
                 "invariance",
                 lambda f, x, order: bool(np.allclose(f(x[order]), f(x))),
-                "You asked whether the output stays the same. That is invariance. Here it has to move with the input.",
+                "You asked whether the output stays the same, which is invariance; here it has to move with the input. (If "
+                "you undid the permutation afterwards: the inverse of order is np.argsort(order).)",
             ),
             Misconception(
                 "of the set",

@@ -92,6 +92,11 @@ EXERCISES = [
                 "You divided by the variance. It is its root that brings the spread to one.",
             ),
             Misconception(
+                "no eps",
+                lambda x, eps: _layer_norm(x, 0.0),
+                "eps is not in it. It is added to the variance, so that a row of equal numbers gives no 0/0.",
+            ),
+            Misconception(
                 "no mean",
                 _rms_norm,
                 "The mean is still there. This is RMS normalisation, the next exercise.",
@@ -173,6 +178,21 @@ EXERCISES = [
                 "The network comes before attention. Attention is first.",
             ),
             Misconception(
+                "network of the stream",
+                lambda x, attend, network, norm: (lambda h: h + network(h))(x + attend(norm(x))),
+                "The network gets the stream as it is. Normalise what goes into it too.",
+            ),
+            Misconception(
+                "norm of the output",
+                lambda x, attend, network, norm: (lambda h: h + norm(network(h)))(x + norm(attend(x))),
+                "You normalised what comes out of the sublayers. Pre-norm normalises what goes in.",
+            ),
+            Misconception(
+                "one norm more",
+                lambda x, attend, network, norm: norm(_layer(x, attend, network, norm)),
+                "There is one normalisation too many, at the end. A stack has one there, a layer does not.",
+            ),
+            Misconception(
                 "one residual",
                 lambda x, attend, network, norm: x + network(norm(attend(norm(x)))),
                 "One residual stands around both. Each sublayer has its own.",
@@ -198,12 +218,13 @@ EXERCISES = [
             Misconception(
                 "no norms",
                 lambda d, f: _parameters(d, f) - 4 * d,
-                "The normalisations are missing: a scale and a shift for each feature, twice.",
+                "4 d are missing: the biases of attention's four matrices, or the two normalisations, each with a "
+                "scale and a shift.",
             ),
             Misconception(
                 "one norm",
                 lambda d, f: _parameters(d, f) - 2 * d,
-                "There are two normalisations, one for attention and one for the network.",
+                "2 d are missing: there are two normalisations, each with a scale and a shift.",
             ),
             Misconception(
                 "three matrices",

@@ -63,6 +63,11 @@ EXERCISES = [
                 "You rolled the target: its last token came round to the front. There belongs the start symbol.",
             ),
             Misconception(
+                "by a sentence",
+                lambda target, start: np.concatenate([np.full_like(target[:1], start), target[:-1]], axis=0),
+                "You shifted the sentences of the batch. Tokens move within a sentence: axis=1.",
+            ),
+            Misconception(
                 "one longer",
                 lambda target, start: np.concatenate([np.full_like(target[:, :1], start), target], axis=1),
                 "The last token is still there, and the input is one longer than the target. Nothing follows the last "
@@ -207,6 +212,11 @@ EXERCISES = [
                 "a whole layer",
                 lambda d: 4 * (d**2 + d) + 8 * d**2 + 5 * d + 4 * d,
                 "You counted a network too. An encoder layer has one as well.",
+            ),
+            Misconception(
+                "the decoder layer",
+                lambda d: 8 * (d**2 + d) + 8 * d**2 + 5 * d + 6 * d,
+                "That is the whole decoder layer with d_ff = 4 d. Only what it has more is asked for.",
             ),
             Misconception(
                 "nothing",

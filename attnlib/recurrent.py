@@ -1,0 +1,235 @@
+r"""Recurrent encoder and decoder: one reads step by step, the other writes, and between them one vector or attention.
+
+.. math:: h_j = f(x_j, h_{j-1}), \qquad s_t = g(y_{t-1}, c_t, s_{t-1}), \qquad
+          c_t = h_n \;\text{ or }\; c_t = \sum_j \alpha_{tj} h_j
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attnlib._checks import check_at_least_one
+from attnlib._tokens import Decoded, Memory, Predicted, check_choice, check_tokens, lengths_of
+from attnlib.core import Attended, attention
+from attnlib.masks import padding
+from attnlib.scores import additive, bilinear, dot
+from attnlib.text import END, PAD, START
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jaxtyping import Float, Int
+
+    State = Tensor | tuple[Tensor, Tensor]
+
+__all__ = ["Decoded", "Memory", "Predicted", "Seq2Seq", "shift_right"]
+
+CELLS = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}
+
+
+def shift_right(target: Int[Tensor, "batch n"]) -> Int[Tensor, "batch n"]:
+    r"""What a decoder reads while it learns to write ``target``: `START`, then all of it but the last token.
+
+    .. math:: \text{shifted}_0 = \text{START}, \qquad \text{shifted}_t = \text{target}_{t-1}
+
+    Raises ``TypeError`` when ``target`` is no tensor of integers, ``ValueError`` when it is not ``(batch, n)``.
+
+    Source: Williams, Zipser (1989), section 3, *teacher forcing*.
+
+    >>> shift_right(torch.tensor([[7, 8, 9]]))
+    tensor([[1, 7, 8]])
+    """
+    check_tokens("target", target)
+    return torch.cat([torch.full_like(target[:, :1], START), target[:, :-1]], dim=1)
+
+
+class Seq2Seq(nn.Module):
+    r"""A recurrent encoder and decoder, with attention between them or without.
+
+    .. math:: s_t = g([E y_{t-1}, c_t], s_{t-1}), \qquad o_t = \tanh([s_t, c_t] W_c) W_o
+
+    Parameters
+    ----------
+    n_source, n_target
+        Sizes of the two vocabularies.
+    d_model
+        Size of embeddings and of states; with ``bidirectional`` each direction has half of it.
+    cell
+        "rnn" (tanh), "gru" or "lstm".
+    attend
+        None: :math:`c_t` is the last state of the encoder, one vector, at every step. "bahdanau": the weighted mean
+        of its states, asked for by the *previous* state, with the additive score. "luong": asked for by the *new*
+        state, so that :math:`g` does not see :math:`c_t`.
+    score
+        For "luong": "dot" or "general".
+    bidirectional
+        Does the encoder read the source from both ends?
+
+    The decoder starts from :math:`s_0 = \tanh(h_n W_s + b_s)`, whatever ``attend`` is; an LSTM also from a cell of
+    its own. Padding is never read, so a padded batch gives what its sequences give alone.
+
+    Raises ``ValueError`` for sizes below one, an unknown name, an odd ``d_model`` with ``bidirectional``.
+
+    Source: Elman (1990) for the plain cell, Hochreiter, Schmidhuber (1997) for the LSTM, Cho et al. (2014),
+    sections 2.2 and 2.3, for the GRU and the vector at every step; Sutskever, Vinyals, Le (2014), section 2;
+    Bahdanau, Cho, Bengio (2015), section 3 and appendix A; Luong, Pham, Manning (2015), section 3.1.
+
+    >>> model = Seq2Seq(9, 9, d_model=8, attend="bahdanau")
+    >>> source, target = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([[6, 5, 4], [8, 7, 0]])
+    >>> logits, weights = model(source, [3, 2], shift_right(target))
+    >>> logits.shape, weights[1].sum(-1).allclose(torch.ones(3)), weights[1, :, 2].tolist()
+    (torch.Size([2, 3, 9]), True, [0.0, 0.0, 0.0])
+    """
+
+    def __init__(
+        self,
+        n_source: int,
+        n_target: int,
+        *,
+        d_model: int = 64,
+        cell: str = "gru",
+        attend: str | None = None,
+        score: str = "general",
+        bidirectional: bool = False,
+    ) -> None:
+        super().__init__()
+        for name, size in {"n_source": n_source, "n_target": n_target, "d_model": d_model}.items():
+            check_at_least_one(name, size)
+        check_choice("cell", cell, CELLS)
+        check_choice("attend", attend, (None, "bahdanau", "luong"))
+        check_choice("score", score, ("dot", "general"))
+        if bidirectional and d_model % 2:
+            raise ValueError(f"d_model must be even for bidirectional, half for each direction; got {d_model}")
+        self.d_model, self.attend = d_model, attend
+        self.score = {None: None, "bahdanau": "additive", "luong": score}[attend]
+        self.embed_source = nn.Embedding(n_source, d_model)
+        self.embed_target = nn.Embedding(n_target, d_model)
+        directions = 2 if bidirectional else 1
+        self.encoder = CELLS[cell](d_model, d_model // directions, batch_first=True, bidirectional=bidirectional)
+        self.start = nn.Linear(d_model, d_model * (2 if cell == "lstm" else 1))
+        self.decoder = CELLS[cell](d_model if attend == "luong" else 2 * d_model, d_model, batch_first=True)
+        shapes = {"additive": ("w_q", "w_k", "w"), "general": ("w",)}.get(self.score, ())
+        for name in shapes:
+            vector = self.score == "additive" and name == "w"
+            setattr(self, name, _drawn(1 if vector else d_model, d_model, vector))
+        self.join = nn.Linear(2 * d_model, d_model)
+        self.out = nn.Linear(d_model, n_target)
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch n_source"],
+        lengths: Sequence[int] | Int[Tensor, " batch"] | None,
+        target_in: Int[Tensor, "batch n_target"],
+    ) -> Predicted:
+        """The logits of every next token, given the tokens before it (teacher forcing; see `shift_right`).
+
+        ``lengths`` says how many tokens of each source are real; None, all of them.
+
+        Raises ``TypeError`` when tokens or lengths are not integers, ``ValueError`` when a token is not of its
+        vocabulary, a length is below one or beyond the source, or the batch sizes differ.
+        """
+        check_tokens("target_in", target_in, self.embed_target.num_embeddings)
+        memory = self.encode(source, lengths)
+        if len(target_in) != len(source):
+            raise ValueError(f"target_in must have the batch of source, {len(source)}; got {len(target_in)}")
+        logits, weights, _ = self._write(target_in, self._first_state(memory), memory)
+        return Predicted(logits, weights)
+
+    def encode(
+        self, source: Int[Tensor, "batch n_source"], lengths: Sequence[int] | Int[Tensor, " batch"] | None = None
+    ) -> Memory:
+        """Read the source. Raises as `forward`.
+
+        >>> states, last, mask = Seq2Seq(9, 9, d_model=8).encode(torch.tensor([[4, 5, 0]]), [2])
+        >>> torch.equal(states[0, 1], last[0, 0]), states[0, 2].abs().sum().item(), mask.tolist()
+        (True, 0.0, [[[True, True, False]]])
+        """
+        check_tokens("source", source, self.embed_source.num_embeddings)
+        batch, n = source.shape
+        whole = lengths_of(lengths, batch, n)
+        x = self.embed_source(source)
+        if min(whole) < n:  # packed, so that no step is taken on padding, from either end
+            packed = pack_padded_sequence(x, torch.tensor(whole), batch_first=True, enforce_sorted=False)
+            states, last = self.encoder(packed)
+            states, _ = pad_packed_sequence(states, batch_first=True, total_length=n)
+        else:
+            states, last = self.encoder(x)
+        last = _hidden(last).transpose(0, 1).reshape(batch, 1, self.d_model)
+        return Memory(states, last, padding(whole, n, like=states) if min(whole) < n else None)
+
+    @torch.no_grad()
+    def decode(
+        self,
+        source: Int[Tensor, "batch n_source"],
+        lengths: Sequence[int] | Int[Tensor, " batch"] | None,
+        n_max: int,
+    ) -> Decoded:
+        """Write ``n_max`` tokens at most, each the most likely one after those that were written.
+
+        A sequence ends with `END`, if the model writes it; `PAD` follows. Raises as `forward`, and ``ValueError``
+        when ``n_max`` is below one.
+
+        >>> Seq2Seq(9, 9).decode(torch.tensor([[4, 5, 6]]), None, n_max=5).tokens.shape[0]
+        1
+        """
+        check_at_least_one("n_max", n_max)
+        memory = self.encode(source, lengths)
+        state, token = self._first_state(memory), torch.full_like(source[:, :1], START)
+        ended, tokens, maps = torch.zeros_like(token, dtype=torch.bool), [], []
+        while len(tokens) < n_max and not ended.all():
+            logits, weights, state = self._write(token, state, memory)
+            token = logits.argmax(-1).masked_fill(ended, PAD)
+            ended = ended | (token == END)
+            tokens.append(token)
+            maps.append(weights)
+        return Decoded(torch.cat(tokens, 1), None if self.attend is None else torch.cat(maps, 1))
+
+    def _first_state(self, memory: Memory) -> State:
+        pieces = self.start(memory.last.transpose(0, 1)).tanh().split(self.d_model, dim=-1)
+        pieces = tuple(piece.contiguous() for piece in pieces)
+        return pieces if len(pieces) == 2 else pieces[0]
+
+    def _write(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, Tensor | None, State]:
+        """Logits and weights for every one of ``tokens``, read from ``state`` on, and the state after them."""
+        x, weights = self.embed_target(tokens), None
+        if self.attend == "bahdanau":
+            states, contexts, weights, state = self._step_by_step(x, state, memory)
+        elif self.attend == "luong":  # no step needs the context of another, so all attend at once
+            states, state = self.decoder(x, state)
+            contexts, weights = self._ask(states, memory)
+        else:
+            contexts = memory.last.expand(-1, x.shape[1], -1)
+            states, state = self.decoder(torch.cat([x, contexts], -1), state)
+        return self.out(self.join(torch.cat([states, contexts], -1)).tanh()), weights, state
+
+    def _step_by_step(self, x: Tensor, state: State, memory: Memory) -> tuple[Tensor, Tensor, Tensor, State]:
+        steps = []
+        for now in x.split(1, dim=1):
+            context, weights = self._ask(_hidden(state).transpose(0, 1), memory)
+            after, state = self.decoder(torch.cat([now, context], -1), state)
+            steps.append((after, context, weights))
+        return *(torch.cat(parts, 1) for parts in zip(*steps, strict=True)), state
+
+    def _ask(self, queries: Float[Tensor, "batch n_q d_model"], memory: Memory) -> Attended:
+        return attention(queries, memory.states, memory.states, score=self._score(), mask=memory.mask)
+
+    def _score(self) -> Callable[[Tensor, Tensor], Tensor]:
+        if self.score == "additive":
+            return partial(additive, w_q=self.w_q, w_k=self.w_k, w=self.w)
+        return dot if self.score == "dot" else partial(bilinear, w=self.w)
+
+
+def _hidden(state: State) -> Tensor:
+    """The part of a state that others may see: an LSTM keeps its cell to itself."""
+    return state[0] if isinstance(state, tuple) else state
+
+
+def _drawn(rows: int, columns: int, vector: bool) -> nn.Parameter:
+    w = nn.init.xavier_uniform_(torch.empty(rows, columns))
+    return nn.Parameter(w[0] if vector else w)
