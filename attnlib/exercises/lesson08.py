@@ -268,7 +268,7 @@ EXERCISES = [
             Misconception(
                 "invariance",
                 lambda f, x, order: bool(np.allclose(f(x[order]), f(x))),
-                "You asked whether the output stays the same, which is invariance; here it has to move with the input. "
+                "You asked whether the output stays the same. That is invariance; it should move with the input. "
                 "(If you undid the permutation afterwards: the inverse of order is np.argsort(order).)",
             ),
             Misconception(
