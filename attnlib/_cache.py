@@ -55,8 +55,9 @@ class Cache:
             raise ValueError(
                 f"cache must have room: it holds {self.length} of {n_max} positions; got {k.shape[-2]} more"
             )
-        if k.shape[:-2] != self.k.shape[:-2]:
-            raise ValueError(f"cache was made for batch {tuple(self.k.shape[:-3])}; got {tuple(k.shape[:-3])}")
+        made, came = ((*x.shape[:-2], x.shape[-1]) for x in (self.k, k))
+        if made != came:
+            raise ValueError(f"cache was made for (batch, n_kv_heads, d_head) = {made}; got {came}")
         self.k[..., self.length : end, :] = k
         self.v[..., self.length : end, :] = v
         self.length = end

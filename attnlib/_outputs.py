@@ -42,6 +42,8 @@ def first_tensor(output: Any) -> Tensor:
             "model must return a tensor, a tuple that starts with one, or an object with logits or last_hidden_state; "
             f"got {type(output).__name__}"
         )
+    if found.is_complex():
+        raise TypeError("model must return real numbers; got complex ones. Probe torch.view_as_real of them")
     return found
 
 

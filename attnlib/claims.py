@@ -191,8 +191,8 @@ CLAIMS = (
     Claim(
         26,
         "A recurrent model forgets the start of the sentence.",
-        "An untrained one does. A trained one loses what it has to keep longest: the start when it writes backwards, "
-        "what follows the start when it copies. With attention, neither.",
+        "An untrained one does. A trained one keeps best what is written first: the end when it writes backwards, the "
+        "start when it copies. With attention, all.",
         ("05",),
         "tests/test_claims.py::test_claim_26_forgetting_is_a_setting_of_the_gates",
     ),

@@ -103,8 +103,10 @@ def attention(
         return Attended(_fused(q, k, v, mask, bias, dropout), None)
     scores = score(q, k)
     check_scores(scores, n_q=q.shape[-2], n_k=k.shape[-2])
-    say, total = exponentials(scores if bias is None else scores + bias, mask)
-    if not weights and not dropout:  # divide the few outputs instead of the many weights
+    if bias is not None:
+        scores = _biased(scores, bias)
+    say, total = exponentials(scores, mask)
+    if not weights and not dropout and v.dtype.itemsize > 2:  # divide the few outputs instead of the many weights
         return Attended(say @ v / total, None)
     alpha = say / total
     return Attended(_dropped(alpha, dropout) @ v, alpha if weights else None)
@@ -181,6 +183,12 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | 
     if not out.isfinite().all():  # an infinite score: the kernel answers NaN where the limit exists
         return attention(q, k, v, mask=mask, bias=bias, dropout=dropout).out
     return out.reshape(*lead, *out.shape[-2:])
+
+
+def _biased(scores: Array, bias: Array) -> Array:
+    """Their sum, but that minus infinity hides even what scores plus infinity."""
+    xp, hidden = namespace(bias), bias == -inf
+    return xp.where(hidden, bias, scores + xp.where(hidden, xp.zeros_like(bias), bias))
 
 
 def _dropped(alpha: Array, dropout: float) -> Array:

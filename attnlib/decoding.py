@@ -37,7 +37,8 @@ def greedy(model: Transformer, source: Int[Tensor, "batch n_source"], n_max: int
     >>> greedy(model, torch.tensor([[4, 5, 6]]), n_max=4).shape[0]
     1
     """
-    n_max, config, training = check_at_least_one("n_max", n_max), model.config, model.training
+    n_max, config = check_at_least_one("n_max", n_max), model.config
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         state = model.remember(source, n_max)
@@ -48,5 +49,6 @@ def greedy(model: Transformer, source: Int[Tensor, "batch n_source"], n_max: int
             written.append(token)
             ended |= token == config.end
     finally:
-        model.train(training)
+        for module, mode in modes:
+            module.training = mode
     return torch.cat(written, dim=1)

@@ -222,10 +222,15 @@ class MultiHeadAttention(nn.Module):
         group = self.n_heads // self.n_kv_heads
         if group > 1:
             k, v = k.repeat_interleave(group, dim=-3), v.repeat_interleave(group, dim=-3)
-        if mask is not None and 2 < mask.ndim <= x_q.ndim:
+        if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
             mask = mask[..., None, :, :]  # the same for every head
         dropout = self.dropout if self.training else 0.0
-        out, alpha = attention(q, k, v, mask=mask, bias=bias, dropout=dropout, weights=weights)
+        try:
+            out, alpha = attention(q, k, v, mask=mask, bias=bias, dropout=dropout, weights=weights)
+        except Exception:
+            if cache is not None:
+                cache.length = start  # a call that failed was not made
+            raise
         return Attended(self.out(merge_heads(out)), alpha)
 
     def new_cache(self, batch: int | tuple[int, ...], n_max: int) -> Cache:
@@ -238,7 +243,7 @@ class MultiHeadAttention(nn.Module):
         >>> cache
         Cache(3 of 6 positions, 2 heads of 4)
         """
-        lead = (batch,) if isinstance(batch, int) else tuple(batch)
+        lead = tuple(batch) if isinstance(batch, tuple | list) else (check_at_least_one("batch", batch),)
         return Cache.empty((*lead, self.n_kv_heads, n_max, self.d_head), like=self.out.weight)
 
     def remember(self, x_k: Float[Tensor, "... n_k d_model"]) -> Cache:
@@ -298,7 +303,8 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         """The sizes, for `print`."""
-        return f"d_model={self.d_model}, n_heads={self.n_heads}, d_head={self.d_head}, n_kv_heads={self.n_kv_heads}"
+        sizes = f"d_model={self.d_model}, n_heads={self.n_heads}, d_head={self.d_head}"
+        return f"{sizes}, n_kv_heads={self.n_kv_heads}, dropout={self.dropout}"
 
     def _queries_keys_values(self, x_q: Tensor, x_k: Tensor | None, x_v: Tensor | None) -> tuple[Tensor, ...]:
         """Projected and split into heads, with as few products as the inputs allow."""

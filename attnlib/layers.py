@@ -226,7 +226,13 @@ class DecoderLayer(nn.Module):
         """One layer. ``caches`` are the growing one of its self-attention and the remembered memory, from `remember`.
 
         With them ``x`` holds the new positions only, and ``memory`` is left out.
+
+        Raises ``ValueError`` when neither or both are given; otherwise as `MultiHeadAttention`.
         """
+        if (memory is None) == (caches is None):
+            raise ValueError(
+                f"memory must be given, or caches in its place; got {'neither' if memory is None else 'both'}"
+            )
         own, remembered = caches or (None, None)
         h = self.around_attend.before(x)
         attended = self.attend(h, mask=mask, bias=bias, rotate=rotate, cache=own, weights=weights)

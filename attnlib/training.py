@@ -125,7 +125,7 @@ def fit(
     if clip is not None:
         check_positive("clip", clip)
     _check_watch(patience, watch, metrics)
-    folder = None if checkpoint is None else Path(checkpoint)
+    folder = None if checkpoint is None else _made(checkpoint)
     made = (optimizer or _adamw)([p for p in model.parameters() if p.requires_grad], lr)
     run = Run(model, made, batches, loss, schedule, clip, metrics, every, patience, watch, folder, save_every, seed)
     model.train()
@@ -204,6 +204,10 @@ def _bar(steps: int, done: int, progress: bool) -> Iterator[Callable[[float], No
 def _check_functions(model: object, batches: object, **others: object) -> None:
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model must be a torch.nn.Module; got {type(model).__name__}")
+    if any(parameter.dtype == torch.float16 for parameter in model.parameters()):
+        raise TypeError(
+            "model must be trained in float32, float64 or bfloat16; in float16 squares of gradients overflow"
+        )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model must have at least one parameter that needs a gradient; got none")
     if not callable(batches):
@@ -216,11 +220,23 @@ def _check_functions(model: object, batches: object, **others: object) -> None:
             raise TypeError(f"{name} must be a function; got {type(function).__name__}")
 
 
+def _made(checkpoint: str | Path) -> Path:
+    """The folder, which is there from now on: that it cannot be written is better known before the training."""
+    try:
+        folder = Path(checkpoint)
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, TypeError) as error:
+        raise ValueError(f"checkpoint must be a folder that can be written; got {checkpoint!r} ({error})") from None
+    return folder
+
+
 def _checked_metrics(metrics: Mapping[str, Callable[[Module], float]] | None) -> dict[str, Callable[[Module], float]]:
     metrics = dict(metrics or {})
     if "loss" in metrics:
         raise ValueError("metrics must not be named 'loss', which is the training loss; 'held-out loss' would do")
     for name, metric in metrics.items():
+        if not isinstance(name, str):
+            raise TypeError(f"metrics must have names; got {name!r}")
         if not callable(metric):
             raise TypeError(f"metrics[{name!r}] must be a function of the model; got {type(metric).__name__}")
     return metrics

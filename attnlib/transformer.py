@@ -80,12 +80,21 @@ class TransformerConfig:
             check_at_least_one(name, getattr(self, name))
         if self.d_model % self.n_heads:
             raise ValueError(f"n_heads must divide d_model = {self.d_model}; got {self.n_heads}")
+        if self.n_heads % check_at_least_one(
+            "n_kv_heads", self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+        ):
+            raise ValueError(f"n_kv_heads must divide n_heads = {self.n_heads}; got {self.n_kv_heads}")
         check_dropout(self.dropout, like=torch.empty(0))
         words = {"activation": ACTIVATIONS, "norm": NORMS, "position": dict.fromkeys(KINDS), "tie": TIES}
         for name, known in words.items():
             check_word(name, getattr(self, name), known)
         if self.tie == "all" and self.n_source != self.n_target:
             raise ValueError(f'tie="all" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
+        for kind, size in {"sinusoidal": self.d_model, "rotary": self.d_model // self.n_heads}.items():
+            if self.position == kind and size % 2:
+                raise ValueError(f"{kind} positions need pairs of numbers; got an odd size, {size}")
+        if self.pad in (self.start, self.end) or self.pad >= self.n_source:
+            raise ValueError(f"pad must be a token of the source, and neither start nor end; got {self.pad}")
         for name in ("pad", "start", "end"):
             if not 0 <= getattr(self, name) < self.n_target:
                 raise ValueError(f"{name} must be a token below n_target = {self.n_target}; got {getattr(self, name)}")

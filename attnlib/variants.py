@@ -109,14 +109,15 @@ def hard_attention(
     scores = score(q, k)
     check_scores(scores, n_q=q.shape[-2], n_k=k.shape[-2])
     xp, alpha = namespace(scores), masked_softmax(scores, mask)
-    noise = xp.zeros_like(alpha) if how == "argmax" else _gumbel(alpha, generator)
-    logs = xp.where(alpha > 0, xp.log(xp.where(alpha > 0, alpha, 1.0)), -inf) + noise
+    wide = alpha if alpha.dtype.itemsize > 2 else xp.astype(alpha, xp.float32)  # half precision draws coarsely
+    noise = xp.zeros_like(wide) if how == "argmax" else _gumbel(wide, generator)
+    logs = xp.where(wide > 0, xp.log(xp.where(wide > 0, wide, 1.0)), -inf) + noise
     best = xp.argmax(logs, axis=-1, keepdims=True) if alpha.shape[-1] else xp.zeros(())
     one_hot = (_places(alpha) == best) & (alpha > 0)  # where nothing is allowed, nothing is chosen
     weights = xp.astype(one_hot, alpha.dtype)
     likely = xp.sum(weights * alpha, axis=-1)
     if how == "straight_through":
-        soft = masked_softmax((scores + noise) / temperature, mask)
+        soft = masked_softmax((scores + xp.astype(noise, scores.dtype)) / temperature, mask)
         weights = (soft - soft.detach()) + weights  # in this order the forward pass is exactly one-hot
     return Chosen(weights @ v, weights, xp.log(xp.where(likely > 0, likely, 1.0)))
 

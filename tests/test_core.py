@@ -362,3 +362,17 @@ def test_dropout_keeps_the_mean_and_leaves_the_weights_that_are_shown():
 def test_a_bad_bias_or_dropout_is_named(options, error, words):
     with pytest.raises(error, match=words):
         attention(*_with_bias()[:3], **options)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_minus_infinity_hides_whatever_the_score():
+    q, k = np.full((1, 1), 1e200), np.full((2, 1), 1e200)
+    out, weights = attention(q, k, np.array([[1.0], [2.0]]), bias=np.array([[-np.inf, 0.0]]))
+    assert out.item() == 2
+    assert weights.tolist() == [[0.0, 1.0]]
+
+
+def test_half_precision_does_not_overflow_before_the_division():
+    k = torch.zeros(100, 1, dtype=torch.float16)
+    v = torch.full((100, 1), 1000.0, dtype=torch.float16)
+    assert attention(k[:1], k, v, score=dot, weights=False).out.item() == pytest.approx(1000, rel=1e-2)

@@ -191,7 +191,11 @@ def _full_cache(n_max=2, batch=1):
             ValueError,
             "cache must have room: it holds 0 of 2 positions; got 3",
         ),
-        (lambda: torch.no_grad()(_full_cache(5, 2))(), ValueError, r"cache was made for batch \(2,\); got \(1,\)"),
+        (
+            lambda: torch.no_grad()(_full_cache(5, 2))(),
+            ValueError,
+            r"cache was made for .* = \(2, 2, 4\); got \(1, 2, 4\)",
+        ),
         (lambda: _full_cache(5)(), RuntimeError, "use it under torch.no_grad"),
         (lambda: MultiHeadAttention.from_torch(nn.Linear(2, 2)), TypeError, "got Linear"),
         (lambda: MultiHeadAttention.from_torch(nn.MultiheadAttention(8, 2, kdim=4)), ValueError, "kdim"),
@@ -205,3 +209,18 @@ def _full_cache(n_max=2, batch=1):
 def test_bad_arguments_are_named(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_call_that_fails_leaves_the_cache_as_it_was():
+    layer, x = _layer(), torch.randn(1, 2, 8)
+    cache = layer.new_cache(1, n_max=4)
+    with torch.no_grad(), pytest.raises(ValueError, match="mask must broadcast"):
+        layer(x, cache=cache, mask=torch.ones(5, 5).bool())
+    assert cache.length == 0
+
+
+def test_a_mask_for_a_batch_of_keys_serves_queries_without_one():
+    layer = _layer().double()
+    x, source = torch.randn(5, 8, dtype=torch.float64), torch.randn(2, 6, 8, dtype=torch.float64)
+    mask = torch.rand(2, 5, 6) < 0.6
+    torch.testing.assert_close(layer(x, source, mask=mask).out, layer(x.expand(2, 5, 8), source, mask=mask).out)

@@ -240,3 +240,11 @@ def _config(**options):
 def test_bad_arguments_are_named(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_decoder_layer_needs_a_memory():
+    layer, x = DecoderLayer(8, 2, 16), torch.randn(1, 3, 8)
+    with pytest.raises(ValueError, match="memory must be given, or caches in its place; got neither"):
+        layer(x)
+    with pytest.raises(ValueError, match="got both"):
+        layer(x, x, caches=layer.remember(x, 4))
