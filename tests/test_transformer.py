@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from attnlib import probes
+from attnlib.decoding import greedy
 from attnlib.layers import ACTIVATIONS, DecoderLayer, EncoderLayer, FeedForward, Residual
 from attnlib.masks import causal, padding, to_torch
 from attnlib.transformer import Decoder, Encoder, Transformer, TransformerConfig
@@ -248,3 +249,12 @@ def test_a_decoder_layer_needs_a_memory():
         layer(x)
     with pytest.raises(ValueError, match="got both"):
         layer(x, x, caches=layer.remember(x, 4))
+
+
+def test_it_writes_what_bart_writes():
+    bart = _bart()
+    ours, source = _from_bart(bart), torch.randint(3, 30, (5, 7))
+    source[1, 5:] = 1
+    options = {"num_beams": 1, "do_sample": False, "max_new_tokens": 12, "min_length": 0, "no_repeat_ngram_size": 0}
+    want = bart.generate(input_ids=source, attention_mask=(source != 1).long(), **options)[:, 1:]
+    assert torch.equal(greedy(ours, source, 12), want)
