@@ -203,7 +203,7 @@ def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None, *, point
 def _draw_edge(ax: Axes, name: str, x: float) -> None:
     ax.axvline(x, color=PALE, linestyle="--", linewidth=1.2, zorder=0)
     ax.annotate(
-        name, (x, 1), xycoords=("data", "axes fraction"), xytext=(4, 2), textcoords="offset points", fontsize=9
+        name, (x, 0), xycoords=("data", "axes fraction"), xytext=(4, 4), textcoords="offset points", fontsize=9
     )
 
 
