@@ -16,7 +16,7 @@ lab: .venv/learner ## open the course in JupyterLab (LAB_ARGS="--port 9000" is p
 
 test: lint ## check everything: style, tests, examples, every lesson (PYTEST_ARGS is passed on)
 	$(PY) -m pytest -n 2 --dist loadscope --doctest-modules \
-	  --nbval --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_ARGS) tests attnlib $(LESSONS)
+	  --nbval --nbval-current-env --nbval-cell-timeout=400 $(PYTEST_ARGS) tests attnlib $(LESSONS)
 
 lint: .venv/tester ## check the style of the code
 	$(PY) -m ruff check
