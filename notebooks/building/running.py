@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 
 from .lessons import LessonError, raised_untagged, tags_of, to_cell, where
 
-SECONDS_A_CELL = 120
+SECONDS_A_CELL = 400
 T = TypeVar("T")
 PICTURE_METADATA = ("alt", "height", "width")
 
