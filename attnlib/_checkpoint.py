@@ -12,7 +12,7 @@ import torch
 
 from attnlib._files import PART, put_weights, read, weights_of, write
 from attnlib._history import History
-from attnlib._stream import random_state, set_random_state
+from attnlib._stream import of_process, set_random_state
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,8 +24,18 @@ __all__ = ["FILE", "load", "save", "settings_of", "tidy"]
 FILE = "checkpoint.safetensors"
 
 
-def save(folder: Path, model: Module, optimizer: Optimizer, history: History, settings: dict[str, Any]) -> None:
-    """Write everything to `FILE` in ``folder``, in one piece: see `attnlib._files.write`."""
+def save(
+    folder: Path,
+    model: Module,
+    optimizer: Optimizer,
+    history: History,
+    random: dict[str, Tensor],
+    settings: dict[str, Any],
+) -> None:
+    """Write everything to `FILE` in ``folder``, in one piece: see `attnlib._files.write`.
+
+    ``random`` are the states of the random numbers, those of process 1 with "/1" after their names.
+    """
     tensors = {f"model/{name}": tensor for name, tensor in weights_of(model).items()}
     plain: dict[str, dict[str, Any]] = {}
     for i, state in optimizer.state_dict()["state"].items():
@@ -34,7 +44,7 @@ def save(folder: Path, model: Module, optimizer: Optimizer, history: History, se
                 tensors[f"optimizer/{i}/{name}"] = value
             else:
                 plain.setdefault(str(i), {})[name] = value
-    tensors |= {f"random/{device}": state for device, state in random_state(model).items()}
+    tensors |= {f"random/{device}": state for device, state in random.items()}
     tensors["history/loss"] = torch.tensor(history.loss, dtype=torch.float64)
     beside = {
         "settings": settings,
@@ -48,9 +58,16 @@ def save(folder: Path, model: Module, optimizer: Optimizer, history: History, se
 
 
 def load(
-    folder: Path, model: Module, optimizer: Optimizer, settings: Callable[[int], dict[str, Any]], steps: int
+    folder: Path,
+    model: Module,
+    optimizer: Optimizer,
+    settings: Callable[[int], dict[str, Any]],
+    steps: int,
+    rank: int = 0,
 ) -> History | None:
     """Put model, optimizer and random numbers back to what ``folder`` holds, and return how far the run had come.
+
+    The random numbers are those of process ``rank``; where it had none, they stay as they are.
 
     ``settings`` is a function of the steps that were taken, since of a schedule only these can be compared. None
     where there is no checkpoint. Raises ``ValueError`` when it is one of another run, or further than ``steps``,
@@ -73,7 +90,7 @@ def load(
         parts[part][rest] = tensor
     put_weights(model, parts["model"], str(path))
     _put_optimizer(optimizer, parts["optimizer"], beside)
-    set_random_state(parts["random"])
+    set_random_state(of_process(parts["random"], model, rank))
     metrics = {name: (steps, values) for name, (steps, values) in beside["metrics"].items()}
     return History(parts["history"]["loss"].tolist(), metrics, seconds=beside["seconds"])
 

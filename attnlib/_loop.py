@@ -15,6 +15,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from attnlib import _checkpoint
 from attnlib._history import History
+from attnlib._shares import Terms
 from attnlib._stream import random_state, set_random_state
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from attnlib._interrupt import Interrupts
+    from attnlib._processes import Processes
 
 __all__ = ["Run"]
 
@@ -32,14 +34,14 @@ class Run:
     """One training run. What changes is the model, the optimizer, the random numbers and the history; no more.
 
     So a checkpoint is these four, and all other questions (is it time to look, to save, to stop?) are answered from
-    the history alone. Should several processes train one model, each on its part of every batch, then only `_save` and
-    the bar are for one of them.
+    the history alone. Several processes that train one model hold these four alike, but for the random numbers: each
+    does all that is here, on its share of every batch; only `_look` and `_save` are the work of process 0.
     """
 
     model: Module
     optimizer: Optimizer
     batches: Callable[[int], Any]
-    loss: Callable[[Module, Any], Tensor]
+    loss: Callable[[Module, Any], Tensor | tuple[Tensor, Any]]
     schedule: Callable[[int], float] | None
     clip: float | None
     metrics: Mapping[str, Callable[[Module], float]]
@@ -49,11 +51,13 @@ class Run:
     checkpoint: Path | None
     save_every: int
     seed: int
+    processes: Processes
 
     def __post_init__(self) -> None:
         self.history = History(metrics={name: ([], []) for name in self.metrics})
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         self._saved, self._started = self._place(), perf_counter()
+        self._terms = self.processes.wrapped(Terms(self.model, self.batches, self.loss, self.processes))
         if self.checkpoint is not None:
             self._settings = _checkpoint.settings_of(
                 self.model,
@@ -67,9 +71,7 @@ class Run:
     def resume(self, steps: int) -> None:
         """Go on from the checkpoint, if there is one."""
         if self.checkpoint is not None:
-            _checkpoint.tidy(self.checkpoint)
-            found = _checkpoint.load(self.checkpoint, self.model, self.optimizer, self._described, steps)
-            self.history = found or self.history
+            self.history = self._found(steps) or self.history
         self._saved, self.history.planned = self._place(), steps
         self._started -= self.history.seconds
         for at, values in self.history.metrics.values():
@@ -85,6 +87,7 @@ class Run:
             if history.steps % self.save_every == 0:
                 with interrupts.held():
                     self._save()
+            interrupts.wanted = self.processes.any(interrupts.noted)
             if history.steps >= steps or interrupts.wanted or self._is_enough():
                 break
             value, norm = self._gradients(history.steps)
@@ -103,14 +106,33 @@ class Run:
         self.history.seconds = perf_counter() - self._started
         return self.history
 
+    def end(self) -> None:
+        """Untie the model from the other processes, also while a traceback still holds this run."""
+        self._terms = None
+
+    def _found(self, steps: int) -> History | None:
+        with self.processes.together():
+            if self.processes.rank == 0:
+                _checkpoint.tidy(self.checkpoint)
+            found = _checkpoint.load(
+                self.checkpoint, self.model, self.optimizer, self._described, steps, self.processes.rank
+            )
+            done = found.steps if found else 0
+        if self.processes.any(self.processes.sums(done)[0] != self.processes.size * done):
+            raise ValueError(f"checkpoint must be one folder for all processes; {self.checkpoint} differs among them")
+        return found
+
     def _gradients(self, step: int) -> tuple[float, Tensor]:
         """The loss of the step's batch and the norm of its gradient; if that fails, as if it had not been tried."""
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
         stream = random_state(self.model)
         try:
             self.optimizer.zero_grad()
-            loss = _checked(self.loss(self.model, self.batches(step)), step)
-            loss.backward()
+            with self.processes.together():
+                total, count = self._terms(step)
+            value, terms = self.processes.sums(total.item(), count)
+            value = _mean(value, terms, step)
+            (total * self.processes.size / terms).backward()  # the gradients of all will be added, and divided by size
             norm = get_total_norm([p.grad for p in self._trained() if p.grad is not None])
             if not norm.isfinite():
                 raise _not_finite("the gradient", step)
@@ -120,7 +142,7 @@ class Run:
             for buffer, before in buffers:
                 buffer.copy_(before)
             raise
-        return loss.item(), norm
+        return value, norm
 
     def _update(self, norm: Tensor) -> None:
         if self.clip is not None:
@@ -130,6 +152,7 @@ class Run:
             group["lr"] = rate * factor
         self.optimizer.step()
         self.optimizer.zero_grad()
+        self.processes.same(self.model.buffers())  # running means of a share are not those of another
 
     @torch.no_grad()
     def _look(self) -> None:
@@ -141,7 +164,11 @@ class Run:
         stream = random_state(self.model)
         self.model.eval()
         try:
-            values = {name: float(metric(self.model)) for name, metric in due.items()}
+            # One process looks and the others wait: all must decide by the same number, and what a metric draws at
+            # random, prints or writes is wanted once.
+            with self.processes.together():
+                found = [float(metric(self.model)) if self.processes.rank == 0 else 0.0 for metric in due.values()]
+            values = dict(zip(due, self.processes.sums(*found), strict=True))
         finally:
             self.model.train()
             set_random_state(stream)
@@ -153,7 +180,11 @@ class Run:
         history = self.history
         if self.checkpoint is not None and self._place() != self._saved:
             history.seconds = perf_counter() - self._started
-            _checkpoint.save(self.checkpoint, self.model, self.optimizer, history, self._described(history.steps))
+            random = self.processes.gathered(random_state(self.model))
+            with self.processes.together():  # no one goes on, and might read it, before it is written
+                if self.processes.rank == 0:
+                    described = self._described(history.steps)
+                    _checkpoint.save(self.checkpoint, self.model, self.optimizer, history, random, described)
             self._saved = self._place()
 
     def _place(self) -> tuple[int, int]:
@@ -186,16 +217,12 @@ class Run:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
 
 
-def _checked(loss: object, step: int) -> Tensor:
-    if not isinstance(loss, torch.Tensor):
-        raise TypeError(f"loss must return a tensor; got {type(loss).__name__}")
-    if loss.ndim:
-        raise ValueError(f"loss must return one number, a tensor of shape (); got {tuple(loss.shape)}")
-    if not loss.isfinite():
-        raise _not_finite(f"loss {loss.item()}", step)
-    if not loss.requires_grad:
-        raise ValueError("loss must depend on a parameter of the model that is trained; no gradient comes from it")
-    return loss
+def _mean(total: float, terms: float, step: int) -> float:
+    if not terms:
+        raise ValueError(f"loss must have at least one term in every batch; it counted none at step {step}")
+    if not isfinite(total / terms):
+        raise _not_finite(f"loss {total / terms}", step)
+    return total / terms
 
 
 def _not_finite(what: str, step: int) -> FloatingPointError:

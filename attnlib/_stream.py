@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-__all__ = ["own_stream", "random_state", "set_random_state"]
+__all__ = ["of_process", "own_stream", "random_state", "set_random_state"]
 
 
 def random_state(model: Module) -> dict[str, Tensor]:
@@ -30,6 +30,20 @@ def set_random_state(states: dict[str, Tensor]) -> None:
     for device, state in states.items():
         if device == "cpu" or torch.get_device_module(device.partition(":")[0]).is_available():
             _stream(device).set_state(state)
+
+
+def of_process(states: dict[str, Tensor], model: Module, rank: int) -> dict[str, Tensor]:
+    """Those of ``states`` that are of process ``rank``, by the devices which it has now.
+
+    A state has the name that its device has in process 0: the only GPU of process 1 may be cuda:0 there, cuda:1 here.
+
+    >>> list(of_process({"cpu": torch.zeros(1), "cpu/1": torch.ones(1)}, torch.nn.Linear(1, 1), rank=1).values())
+    [tensor([1.])]
+    """
+    split = {name: name.partition("/") for name in sorted(states)}
+    own = [(device, states[name]) for name, (device, _, of) in split.items() if int(of or 0) == rank]
+    pairs = zip(random_state(model), own, strict=False)
+    return {here: state for here, (there, state) in pairs if here.partition(":")[0] == there.partition(":")[0]}
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 r"""Training: one loop for every model of the course, which can be stopped at any moment and gone on with exactly.
 
 `fit` takes a model, batches and a loss, and returns a `History`. The same seed gives the same weights, bit for bit,
-on one machine; with ``checkpoint``, also when the run was interrupted, or killed, in between. Weights are kept as
-safetensors, so that no file is able to run code when it is read.
+on one machine; with ``checkpoint``, also when the run was interrupted, or killed, in between; by several processes
+as by one, if torchrun starts them. Weights are kept as safetensors, so that no file is able to run code when read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import torch
 
 from attnlib._checks import check_at_least_one, check_positive, check_size
 from attnlib._files import put_weights, read, weights_of, write
+from attnlib._fit_arguments import check_functions, check_watch, checked_metrics, made_folder
 from attnlib._history import History
 from attnlib._interrupt import Interrupts
 from attnlib._loop import Run
+from attnlib._processes import joined
 from attnlib._schedules import noam, warmup_cosine
 from attnlib._stream import own_stream
 
@@ -36,7 +38,7 @@ __all__ = ["History", "fit", "load", "noam", "save", "warmup_cosine"]
 def fit(
     model: Module,
     batches: Callable[[int], Any],
-    loss: Callable[[Module, Any], Tensor],
+    loss: Callable[[Module, Any], Tensor | tuple[Tensor, Tensor | float]],
     *,
     steps: int,
     lr: float = 3e-3,
@@ -66,9 +68,13 @@ def fit(
         A function from the step, 0, 1, 2, …, to its batch. Not an iterator: step 700 must have the same batch
         whether or not steps 0 to 699 ran in this process, or a run that goes on would see other data.
         `attnlib.text.by_length` makes one, and so does ``lambda step: reversal(32, 8, seed=(0, step))``. What it
-        draws at random must come from the step, or from torch.
+        draws at random must come from the step, or from torch. Tensors in the batch are moved to the device of the
+        model.
     loss
-        ``loss(model, batch)`` gives one number, a tensor with a gradient.
+        ``loss(model, batch)`` gives one number, a tensor with a gradient: a mean over the rows of the batch. Or two, a
+        sum and how many terms it has; then sum / count is the loss. Write it so where rows have different numbers of
+        terms, as sentences have: several processes can add up sums and counts, while a mean of their means would not
+        be that of the batch.
     steps
         How many steps in all, those of a checkpoint included.
     lr, optimizer
@@ -99,15 +105,28 @@ def fit(
     without a trace of it in the model. With a checkpoint, calling again goes on; without one, it begins another
     run, from the weights as they are.
 
+    Started by ``torchrun --nproc-per-node=4 script.py``, or where the caller has made a process group, 4 processes
+    train the model together, each of which calls `fit` alike. All ask for the whole batch of a step, whose random
+    numbers then come from the step alone; process r takes rows r, r + 4, … of every tensor in it (a batch is a tensor,
+    or a tuple, list, dict or dataclass of them). The gradient is that of the whole batch, so that losses and weights
+    are as in one process up to rounding. What is not: dropout, for which each has its own random numbers, and batch
+    normalisation, which sees a share. Process 0 begins with its weights, looks at the metrics and writes the
+    checkpoint, in a folder that all can read. To go on with another number of processes is no error; exactly as it
+    would have gone it goes on with the same. An interruption of one, or a SIGTERM, is one of all. On GPUs, put the
+    model of each on a GPU of its own: ``model.to(f"cuda:{os.environ['LOCAL_RANK']}")``.
+
     Raises
     ------
     TypeError, ValueError
-        Arguments of the wrong kind or out of range; a loss that is no single number; a checkpoint of another run,
-        with what differs.
+        Arguments of the wrong kind or out of range; a loss that is neither one number nor two; a checkpoint of
+        another run, with what differs; a batch that cannot be shared by several processes.
+    RuntimeError
+        Another of the processes failed, which says why.
     FloatingPointError
         The loss or its gradient is NaN or infinite. The message names the step; the model is as it was before it.
 
-    Source: Loshchilov, Hutter (2019) for AdamW; Pascanu, Mikolov, Bengio (2013), section 3.2, for the clipping.
+    Source: Loshchilov, Hutter (2019) for AdamW; Pascanu, Mikolov, Bengio (2013), section 3.2, for the clipping;
+    Li et al. (2020), *PyTorch Distributed*, section 3, for the gradients of several processes.
 
     Examples
     --------
@@ -118,30 +137,26 @@ def fit(
     >>> history.steps, round(model.weight.item(), 2)
     (300, 3.0)
     """
-    _check_functions(model, batches, loss=loss, optimizer=optimizer, schedule=schedule)
+    check_functions(model, batches, loss=loss, optimizer=optimizer, schedule=schedule)
     check_positive("lr", lr)
-    steps, seed, metrics = check_size("steps", steps), check_size("seed", seed), _checked_metrics(metrics)
+    steps, seed, metrics = check_size("steps", steps), check_size("seed", seed), checked_metrics(metrics)
     every, save_every = check_at_least_one("every", every), check_at_least_one("save_every", save_every)
     if clip is not None:
         check_positive("clip", clip)
-    _check_watch(patience, watch, metrics)
-    folder = None if checkpoint is None else _made(checkpoint)
+    check_watch(patience, watch, metrics)
+    folder = None if checkpoint is None else made_folder(checkpoint)
     made = (optimizer or _adamw)([p for p in model.parameters() if p.requires_grad], lr)
-    run = Run(model, made, batches, loss, schedule, clip, metrics, every, patience, watch, folder, save_every, seed)
-    model.train()
-    try:
-        with own_stream(model, seed), Interrupts() as interrupts:
-            run.resume(steps)
-            try:
-                with _bar(steps, run.history.steps, progress) as tick:
-                    run.go(steps, interrupts, tick)
-            except KeyboardInterrupt:
-                if interrupts.holding:  # an update was torn, and there is no way back
-                    raise
-                interrupts.wanted = True
-            return run.finish(steps, interrupts)
-    finally:
-        model.eval()
+    with joined(model) as processes:
+        run = Run(
+            model, made, batches, loss, schedule, clip, metrics, every, patience, watch, folder, save_every, seed,
+            processes,
+        )  # fmt: skip
+        model.train()
+        try:
+            return _trained(run, steps, progress)
+        finally:
+            run.end()
+            model.eval()
 
 
 def save(model: Module, path: str | Path) -> None:
@@ -179,8 +194,22 @@ def load(model: Module, path: str | Path) -> Module:
     return model
 
 
+def _trained(run: Run, steps: int, progress: bool) -> History:
+    processes = run.processes
+    with own_stream(run.model, processes.seed(run.seed)), Interrupts(several=processes.size > 1) as interrupts:
+        run.resume(steps)
+        try:
+            with _bar(steps, run.history.steps, progress and processes.rank == 0) as tick:
+                run.go(steps, interrupts, tick)
+        except KeyboardInterrupt:
+            if interrupts.holding or processes.size > 1:  # an update was torn, and there is no way back
+                raise
+            interrupts.wanted = True
+        return run.finish(steps, interrupts)
+
+
 def _adamw(parameters: Iterable[Tensor], lr: float) -> Optimizer:
-    return torch.optim.AdamW(parameters, lr, betas=(0.9, 0.98), weight_decay=0.01)
+    return torch.optim.AdamW(parameters, lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True)  # one kernel, not ten
 
 
 @contextmanager
@@ -199,53 +228,3 @@ def _bar(steps: int, done: int, progress: bool) -> Iterator[Callable[[float], No
             bar.update()
 
         yield tick
-
-
-def _check_functions(model: object, batches: object, **others: object) -> None:
-    if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module; got {type(model).__name__}")
-    if any(parameter.dtype == torch.float16 for parameter in model.parameters()):
-        raise TypeError(
-            "model must be trained in float32, float64 or bfloat16; in float16 squares of gradients overflow"
-        )
-    if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise ValueError("model must have at least one parameter that needs a gradient; got none")
-    if not callable(batches):
-        raise TypeError(
-            "batches must be a function from the step to its batch, so that a run can go on at any step: "
-            f"attnlib.text.by_length(...), or lambda step: ...; got {type(batches).__name__}"
-        )
-    for name, function in others.items():
-        if not callable(function) and not (function is None and name != "loss"):
-            raise TypeError(f"{name} must be a function; got {type(function).__name__}")
-
-
-def _made(checkpoint: str | Path) -> Path:
-    """The folder, which is there from now on: that it cannot be written is better known before the training."""
-    try:
-        folder = Path(checkpoint)
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, TypeError) as error:
-        raise ValueError(f"checkpoint must be a folder that can be written; got {checkpoint!r} ({error})") from None
-    return folder
-
-
-def _checked_metrics(metrics: Mapping[str, Callable[[Module], float]] | None) -> dict[str, Callable[[Module], float]]:
-    metrics = dict(metrics or {})
-    if "loss" in metrics:
-        raise ValueError("metrics must not be named 'loss', which is the training loss; 'held-out loss' would do")
-    for name, metric in metrics.items():
-        if not isinstance(name, str):
-            raise TypeError(f"metrics must have names; got {name!r}")
-        if not callable(metric):
-            raise TypeError(f"metrics[{name!r}] must be a function of the model; got {type(metric).__name__}")
-    return metrics
-
-
-def _check_watch(patience: int | None, watch: str, metrics: Mapping[str, object]) -> None:
-    if patience is None:
-        return
-    check_at_least_one("patience", patience)
-    known = ["lowest loss", *(f"{way} {name}" for name in metrics for way in ("lowest", "highest"))]
-    if watch not in known:
-        raise ValueError(f"watch must be one of {', '.join(map(repr, known))}; got {watch!r}")
