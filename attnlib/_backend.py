@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     Array = Any
 
-__all__ = ["Array", "is_array", "is_floating", "is_torch", "namespace"]
+__all__ = ["Array", "is_array", "is_boolean", "is_floating", "is_torch", "namespace"]
 
 
 def is_array(x: object) -> bool:
@@ -48,6 +48,16 @@ def is_floating(x: Array) -> bool:
     return _is_floating(type(x), x.dtype)
 
 
+def is_boolean(x: Array) -> bool:
+    """Does ``x`` hold truth values?
+
+    >>> import numpy as np
+    >>> is_boolean(np.arange(3) > 1)
+    True
+    """
+    return _is_boolean(x.dtype)
+
+
 def namespace(*arrays: Array) -> ModuleType:
     """The functions (``exp``, ``sum``, ``where``, …) that go with ``arrays``, under their array-API names.
 
@@ -59,6 +69,11 @@ def namespace(*arrays: Array) -> ModuleType:
     3.0
     """
     return array_namespace(*arrays)
+
+
+@lru_cache
+def _is_boolean(dtype: Any) -> bool:
+    return str(dtype).endswith("bool")
 
 
 @lru_cache  # asked several times in every call of `attention`

@@ -55,11 +55,11 @@ class Cache:
             raise ValueError(
                 f"cache must have room: it holds {self.length} of {n_max} positions; got {k.shape[-2]} more"
             )
-        made, came = ((*x.shape[:-2], x.shape[-1]) for x in (self.k, k))
-        if made != came:
+        if self.k.shape[:-2] != k.shape[:-2] or self.k.shape[-1] != k.shape[-1]:
+            made, came = ((*x.shape[:-2], x.shape[-1]) for x in (self.k, k))
             raise ValueError(f"cache was made for (batch, n_kv_heads, d_head) = {made}; got {came}")
-        self.k[..., self.length : end, :] = k
-        self.v[..., self.length : end, :] = v
+        for mine, new in ((self.k, k), (self.v, v)):
+            mine.narrow(-2, self.length, new.shape[-2]).copy_(new)
         self.length = end
         return self.contents()
 
@@ -69,7 +69,7 @@ class Cache:
         >>> Cache.empty((1, 2, 6, 4), like=torch.zeros(1)).contents()[0].shape
         torch.Size([1, 2, 0, 4])
         """
-        return self.k[..., : self.length, :], self.v[..., : self.length, :]
+        return self.k.narrow(-2, 0, self.length), self.v.narrow(-2, 0, self.length)
 
     def __repr__(self) -> str:
         heads, n_max, d_head = self.k.shape[-3:]

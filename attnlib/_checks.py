@@ -14,41 +14,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._backend import Array, is_array, is_floating, is_torch, namespace
+from attnlib._backend import Array, is_array, is_boolean, is_floating, is_torch, namespace
+from attnlib._shapes import Shape, broadcast_shapes, check_broadcast, check_leading
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
 
-Shape = tuple[int, ...]
-
-
-def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
-    """The shape that ``shapes`` broadcast to, or a ``ValueError``.
-
-    >>> broadcast_shapes((8, 1), (3,))
-    (8, 3)
-    """
-    if not any(shapes):
-        return ()
-    longest = max(map(len, shapes))
-    padded = [(1,) * (longest - len(shape)) + tuple(shape) for shape in shapes]
-    result = []
-    for sizes in zip(*padded, strict=True):
-        others = {size for size in sizes if size != 1}
-        if len(others) > 1:
-            raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
-        result.append(others.pop() if others else 1)
-    return tuple(result)
-
 
 def check_floats(**arrays: Array) -> None:
     """Raise unless all are floating-point arrays of one library, dtype and device."""
+    (first, a), *rest = arrays.items()
     for name, x in arrays.items():
+        if x is not a and type(x) is type(a) and x.dtype == a.dtype:
+            continue  # as good as the first
         if not is_array(x) or isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
             raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(x).__name__}")
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
-    (first, a), *rest = arrays.items()
     for name, x in rest:
         if type(x) is not type(a) and is_torch(x) != is_torch(a):
             raise TypeError(f"{first} and {name} must come from one library; got {_library(a)} and {_library(x)}")
@@ -92,11 +74,16 @@ def check_pair(q: Array, k: Array, *, same_d: bool) -> None:
     check_floats(q=q, k=k)
     check_rank("(..., n_q, d)", q=q)
     check_rank("(..., n_k, d)", k=k)
+    check_features(q, k, same_d=same_d)
+    check_leading(q=q, k=k)
+
+
+def check_features(q: Array, k: Array, *, same_d: bool = True) -> None:
+    """Raise unless queries and keys have features, and, with ``same_d``, as many."""
     if same_d and q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q and k must have the same last axis d; got q {tuple(q.shape)} and k {tuple(k.shape)}")
     if q.shape[-1] == 0:
         raise ValueError(f"q must have at least one feature; got shape {tuple(q.shape)}")
-    _check_leading(q=q, k=k)
 
 
 def check_weight(name: str, w: Array, shape: Shape, words: str, like: Array) -> None:
@@ -136,10 +123,27 @@ def check_at_least_one(name: str, n: int) -> int:
 
 
 def check_attention(q: Array, k: Array, v: Array, score: object, mask: Array | None) -> None:
-    """Raise unless ``attention`` can take these arguments; whether ``q`` and ``k`` fit is for the score to say."""
+    """Raise unless these are arguments for attention; whether ``q`` and ``k`` fit is for the score to say."""
+    check_shapes(q, k, v, score, mask)
+    check_numbers(q, k, v)
+
+
+def check_shapes(q: Array, k: Array, v: Array, score: object, mask: Array | None, causal: bool = False) -> None:
+    """What `check_attention` asks, but for the numbers themselves: a pass over each array."""
     if not callable(score):
         raise TypeError(f"score must be a function of q and k, as in attnlib.scores; got {score!r}")
+    _check_three(q, k, v)
+    if mask is not None:
+        lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+        check_mask(mask, (*lead, q.shape[-2], k.shape[-2]), like=q)
+    if causal is not False:
+        check_causal(causal, q.shape[-2], k.shape[-2])
+
+
+def _check_three(q: Array, k: Array, v: Array) -> None:
     check_floats(q=q, k=k, v=v)
+    if q.ndim == k.ndim >= 2 and k.shape == v.shape and q.shape[:-2] == k.shape[:-2]:
+        return
     check_rank("(..., n_q, d)", q=q)
     check_rank("(..., n_k, d)", k=k)
     check_rank("(..., n_k, d_v)", v=v)
@@ -147,12 +151,27 @@ def check_attention(q: Array, k: Array, v: Array, score: object, mask: Array | N
         raise ValueError(
             f"k and v must have one row for each position, the same n_k; got k {tuple(k.shape)} and v {tuple(v.shape)}"
         )
-    _check_leading(q=q, k=k, v=v)
+    check_leading(q=q, k=k, v=v)
+
+
+def check_numbers(q: Array, k: Array, v: Array) -> None:
+    """Raise where queries or keys hold NaN, or values anything but finite numbers."""
     check_no_nan(q=q, k=k)
     check_finite(v=v)
-    if mask is not None:
-        lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-        check_mask(mask, (*lead, q.shape[-2], k.shape[-2]), like=q)
+
+
+def check_causal(causal: bool, n_q: int, n_k: int) -> None:
+    """Raise unless ``causal`` is a truth value, and each query stands at one of the keys."""
+    if causal is not True and causal is not False:
+        raise TypeError(f"causal must be True or False; got {type(causal).__name__}. A mask goes to mask=")
+    if causal and n_q > n_k:
+        raise ValueError(f"n_q must not exceed n_k, since a query stands at one of the keys; got {n_q} > {n_k}")
+
+
+def check_block(block: int | None, weights: bool) -> None:
+    """Raise unless ``block`` is a size, if given, and nobody asks for weights that are never all there."""
+    if block is not None and check_at_least_one("block", block) and weights:
+        raise ValueError("weights must be False with block, which never holds them all; got True")
 
 
 def check_bias(bias: Array | None, q: Array, k: Array, v: Array) -> None:
@@ -167,7 +186,7 @@ def check_bias(bias: Array | None, q: Array, k: Array, v: Array) -> None:
 
 def check_dropout(dropout: float, like: Array) -> None:
     """Raise unless ``dropout`` is a chance below one, and zero where there is no torch to draw it."""
-    if isinstance(dropout, bool) or not isinstance(dropout, Real):
+    if type(dropout) is not float and (isinstance(dropout, bool) or not isinstance(dropout, Real)):
         raise TypeError(f"dropout must be a number; got {type(dropout).__name__}")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1; got {dropout}")
@@ -179,7 +198,7 @@ def check_boolean(name: str, mask: object) -> None:
     """Raise unless ``mask`` is an array of booleans."""
     if not is_array(mask):
         raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(mask).__name__}")
-    if not namespace(mask).isdtype(mask.dtype, "bool"):
+    if not is_boolean(mask):
         raise TypeError(
             f"{name} must be boolean, True where a query may attend; got dtype {mask.dtype}. "
             "Where 1 means may attend, write mask != 0"
@@ -206,37 +225,11 @@ def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array)
     check_broadcast("mask", mask, scores_shape)
 
 
-def check_broadcast(name: str, x: Array, scores_shape: Sequence[int]) -> None:
-    """Raise unless ``x`` broadcasts to scores of ``scores_shape`` (batch, n_q, n_k), and may add batch axes."""
-    *lead, n_q, n_k = scores_shape
-    rows, columns = (1, 1, *x.shape)[-2:]
-    try:
-        broadcast_shapes(x.shape[:-2], lead)
-    except ValueError:
-        fits = False
-    else:
-        fits = rows in (1, n_q) and columns in (1, n_k)
-    if not fits:
-        raise ValueError(
-            f"{name} must broadcast to the scores, (..., n_q, n_k) = {tuple(scores_shape)}; got {tuple(x.shape)}"
-        )
-
-
 def check_scores(scores: Array, n_q: int, n_k: int) -> None:
     """Raise unless a score function gave one number for every query and key."""
     if not is_array(scores) or tuple(scores.shape[-2:]) != (n_q, n_k):
         got = tuple(scores.shape) if is_array(scores) else type(scores).__name__
         raise ValueError(f"score must return shape (..., n_q, n_k) = (..., {n_q}, {n_k}); got {got}")
-
-
-def _check_leading(**arrays: Array) -> None:
-    if all(x.ndim == 2 for x in arrays.values()):
-        return
-    try:
-        broadcast_shapes(*(x.shape[:-2] for x in arrays.values()))
-    except ValueError:
-        got = ", ".join(f"{name} {tuple(x.shape)}" for name, x in arrays.items())
-        raise ValueError(f"the leading (batch) axes of {', '.join(arrays)} must broadcast; got {got}") from None
 
 
 def _library(x: Array) -> str:

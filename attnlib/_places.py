@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attnlib import positions
@@ -27,6 +28,7 @@ class Places(nn.Module):
     def __init__(self, kind: str, *, d_model: int, n_heads: int, n_max: int, bidirectional: bool) -> None:
         super().__init__()
         self.kind, self.d_model, self.n_heads = kind, d_model, n_heads
+        self.table: Tensor | None = None  # no part of the model's state
         if kind == "learned":
             self.learned = positions.Learned(n_max, d_model)
         if kind == "relative":
@@ -35,8 +37,17 @@ class Places(nn.Module):
     def added(self, x: Tensor, start: int = 0) -> Tensor:
         """``x`` ``(..., n, d_model)`` with the codes of positions from ``start`` on."""
         if self.kind == "sinusoidal":
-            return x + positions.sinusoidal(x.shape[-2], self.d_model, start=start, like=x)
+            return x + self._codes(start, start + x.shape[-2], like=x)
         return x + self.learned(x.shape[-2], start) if self.kind == "learned" else x
+
+    def _codes(self, start: int, stop: int, like: Tensor) -> Tensor:
+        """The sinusoidal codes of these positions, from a table that is computed once, with some to spare."""
+        table = self.table
+        if table is None or len(table) < stop or (table.dtype, table.device) != (like.dtype, like.device):
+            with torch.inference_mode(False):  # a table made in that mode could not be trained with
+                table = positions.sinusoidal(1 << (stop - 1).bit_length(), self.d_model, like=like)
+            self.table = table
+        return table[start:stop]
 
     def told(self, n_q: int, n_k: int, like: Tensor) -> dict[str, Any]:
         """The options for `attnlib.heads.MultiHeadAttention`: a bias, a rotation, or nothing."""

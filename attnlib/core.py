@@ -14,23 +14,25 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from attnlib import masks
 from attnlib._backend import Array, is_torch, namespace
 from attnlib._checks import (
-    broadcast_shapes,
-    check_attention,
     check_bias,
+    check_block,
     check_dropout,
-    check_pair,
+    check_features,
+    check_numbers,
     check_scores,
+    check_shapes,
     check_softmax,
 )
+from attnlib._tiles import spans, tile, triangle
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
-    from torch import Tensor
 
-__all__ = ["Attended", "attention", "exponentials", "masked_softmax"]
+__all__ = ["Attended", "attention", "blockwise", "exponentials", "masked_softmax"]
 
 
 class Attended(NamedTuple):
@@ -47,9 +49,11 @@ def attention(
     *,
     score: Callable[[Array, Array], Array] = scaled_dot,
     mask: Bool[Array, "... n_q n_k"] | None = None,
+    causal: bool = False,
     bias: Float[Array, "... n_q n_k"] | None = None,
     dropout: float = 0.0,
     weights: bool = True,
+    block: int | None = None,
 ) -> Attended:
     r"""Each query's weighted mean of the values: a softmax over the scores of its keys gives the weights.
 
@@ -65,6 +69,9 @@ def attention(
     mask
         Boolean, True where the query may attend to the key; broadcasts to ``(..., n_q, n_k)``. A query that
         may attend to nothing gets weights and an output of zero.
+    causal
+        True hides the keys after each query, as a mask from `attnlib.causal` does, but costs less. The last query
+        stands at the last key. Beside it, ``mask`` hides more.
     bias
         Added to the scores, as a relative position is; broadcasts to ``(..., n_q, n_k)``.
     dropout
@@ -74,12 +81,17 @@ def attention(
         False returns None in place of the weights. With torch and the default score, the fused
         `torch.nn.functional.scaled_dot_product_attention` then does the work, without ever holding them (and
         without second derivatives, where torch has none).
+    block
+        The sum is taken over tiles of ``block`` queries by ``block`` keys, as `blockwise` says, so that memory grows
+        as ``block²`` instead of ``n_q * n_k``: for long sequences, with any score, in both libraries. It needs
+        ``weights=False``.
 
     Raises
     ------
     ValueError
         Shapes that do not fit, a mask or a bias that does not broadcast, NaN in ``q``, ``k`` or ``bias``,
-        anything but finite numbers in ``v``, a dropout outside [0, 1).
+        anything but finite numbers in ``v``, a dropout outside [0, 1), ``causal`` with more queries than keys, a
+        block below one or beside weights.
     TypeError
         Not an array, not floating-point, dtypes or libraries mixed, a mask that is not boolean.
 
@@ -95,17 +107,24 @@ def attention(
     >>> out.round(3)
     array([[1.001]])
     """
-    check_attention(q, k, v, score, mask)
+    check_shapes(q, k, v, score, mask, causal)
     check_bias(bias, q, k, v)
     check_dropout(dropout, like=q)
-    if not weights and score is scaled_dot and is_torch(q):
-        check_pair(q, k, same_d=True)
-        return Attended(_fused(q, k, v, mask, bias, dropout), None)
-    scores = score(q, k)
-    check_scores(scores, n_q=q.shape[-2], n_k=k.shape[-2])
-    if bias is not None:
-        scores = _biased(scores, bias)
-    say, total = exponentials(scores, mask)
+    check_block(block, weights)
+    if not weights and block is None and score is scaled_dot and is_torch(q):
+        from attnlib._fused import fused
+
+        check_features(q, k)
+        out = fused(q, k, v, mask=mask, bias=bias, causal=causal, dropout=dropout)
+        if out is not None:
+            return Attended(out, None)
+    check_numbers(q, k, v)
+    if block is not None and k.shape[-2] > 0:
+        options = {"score": score, "mask": mask, "causal": causal, "bias": bias, "dropout": dropout}
+        return Attended(blockwise(q, k, v, block=block, **options), None)
+    if causal:
+        mask = masks.combine(masks.causal(q.shape[-2], k.shape[-2], like=q), mask)
+    say, total = exponentials(_scores(q, k, score, bias), mask)
     if not weights and not dropout and v.dtype.itemsize > 2:  # divide the few outputs instead of the many weights
         return Attended(say @ v / total, None)
     alpha = say / total
@@ -138,13 +157,15 @@ def masked_softmax(
 
 
 def exponentials(
-    scores: Float[Array, "... n_q n_k"], mask: Bool[Array, "... n_q n_k"] | None = None
+    scores: Float[Array, "... n_q n_k"],
+    mask: Bool[Array, "... n_q n_k"] | None = None,
+    top: Float[Array, "... n_q 1"] | None = None,
 ) -> tuple[Float[Array, "... n_q n_k"], Float[Array, "... n_q 1"]]:
     r"""The numerators and the denominators of `masked_softmax`; for a row with nothing left, zeros and one.
 
     .. math:: m_{ij} \exp(s_{ij} - \max_{j'} s_{ij'}) \quad\text{and}\quad \sum_{j'} m_{ij'} \exp(\ldots)
 
-    It checks nothing: `attention` and `masked_softmax` have done so.
+    ``top`` is subtracted, the row's largest score unless given. Nothing is checked: `attention` has done so.
 
     Source: as `masked_softmax`.
 
@@ -158,7 +179,7 @@ def exponentials(
         scores = xp.where(mask, scores, -inf)
     if scores.shape[-1] == 0:  # no keys at all
         return scores, xp.ones((*scores.shape[:-1], 1), dtype=scores.dtype, device=scores.device)
-    top = xp.max(scores, axis=-1, keepdims=True)
+    top = xp.max(scores, axis=-1, keepdims=True) if top is None else top
     if xp.any(top == inf):
         scores = xp.where(top == inf, xp.where(scores == inf, xp.zeros_like(scores), -inf), scores)
     say = xp.exp(scores - xp.where(xp.isfinite(top), top, 0.0))
@@ -166,27 +187,62 @@ def exponentials(
     return say, xp.where(total > 0, total, 1.0)
 
 
-def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float) -> Tensor:
-    """`attention` without weights, by torch's fused kernel, whose fast path wants four axes."""
-    from torch.nn.functional import scaled_dot_product_attention
+def blockwise(
+    q: Float[Array, "... n_q d"],
+    k: Float[Array, "... n_k d"],
+    v: Float[Array, "... n_k d_v"],
+    *,
+    score: Callable[[Array, Array], Array] = scaled_dot,
+    mask: Bool[Array, "... n_q n_k"] | None = None,
+    causal: bool = False,
+    bias: Float[Array, "... n_q n_k"] | None = None,
+    dropout: float = 0.0,
+    block: int = 512,
+) -> Float[Array, "... n_q d_v"]:
+    r"""The same weighted mean as `attention`, tile by tile, without ever holding all weights.
 
-    lead = broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, mask, bias) if x is not None))
+    Going from one block of keys to the next, each query keeps its largest score so far, :math:`m`, and relative to it
+    the sum of the exponentials and of the values that they weigh. When the largest score grows, both shrink:
 
-    def four_axes(x: Tensor) -> Tensor:
-        x = x.expand(*lead, *x.shape[-2:])
-        return x.flatten(0, -4) if len(lead) > 2 else x[(None,) * (2 - len(lead))]
+    .. math:: m' = \max(m, \max_j s_{ij}), \qquad \ell' = e^{m - m'} \ell + \sum_j e^{s_{ij} - m'}, \qquad
+              y' = e^{m - m'} y + \sum_j e^{s_{ij} - m'} v_j
 
-    allowed = mask if bias is None else bias if mask is None else bias.where(mask, -inf)
-    if allowed is not None:
-        allowed = four_axes(allowed.expand(*allowed.shape[:-2], q.shape[-2], k.shape[-2]))
-    out = scaled_dot_product_attention(*map(four_axes, (q, k, v)), attn_mask=allowed, dropout_p=dropout)
-    if not out.isfinite().all():  # an infinite score: the kernel answers NaN where the limit exists
-        return attention(q, k, v, mask=mask, bias=bias, dropout=dropout).out
-    return out.reshape(*lead, *out.shape[-2:])
+    where :math:`j` runs over the keys of the block; in the end :math:`\text{out}_i = y / \ell`, up to rounding.
+    Memory beyond the output grows as ``block²``, unless torch records gradients, for which it keeps every tile. The
+    score sees some queries and keys at a time. It checks nothing: call `attention` with ``weights=False, block=512``.
+
+    Source: Milakov and Gimelshein (2018), section 3, for one row; Rabe and Staats (2021), section 2, and Dao et al.
+    (2022), section 3.1, for attention.
+
+    >>> import numpy as np
+    >>> q, k, v = np.random.default_rng(0).normal(size=(3, 1000, 4))
+    >>> bool(np.allclose(blockwise(q, k, v, block=64), attention(q, k, v).out))
+    True
+    """
+    xp, n_k, shift = namespace(q), k.shape[-2], k.shape[-2] - q.shape[-2]
+    wide = q.dtype if q.dtype.itemsize > 2 else xp.float32
+
+    def mean(rows: slice) -> Array:
+        top, total, out = xp.full((rows.stop - rows.start, 1), -inf, dtype=wide, device=q.device), 0.0, 0.0
+        for columns in spans(rows.stop + shift if causal else n_k, block):  # keys beyond are hidden from all rows
+            scores = _scores(q[..., rows, :], k[..., columns, :], score, tile(bias, rows, columns))
+            allowed = masks.combine(tile(mask, rows, columns), triangle(rows, columns, shift, q) if causal else None)
+            scores = xp.astype(scores if allowed is None else xp.where(allowed, scores, -inf), wide, copy=False)
+            before, top = top, xp.maximum(top, xp.max(scores, axis=-1, keepdims=True))
+            shrink, say = (exponentials(x, top=top)[0] for x in (before, scores))
+            total = shrink * total + xp.sum(say, axis=-1, keepdims=True)
+            out = shrink * out + _dropped(say, dropout) @ xp.astype(v[..., columns, :], wide, copy=False)
+        return xp.astype(out / xp.where(total > 0, total, 1.0), v.dtype, copy=False)
+
+    return xp.concat([mean(rows) for rows in spans(q.shape[-2], block)], axis=-2)
 
 
-def _biased(scores: Array, bias: Array) -> Array:
-    """Their sum, but that minus infinity hides even what scores plus infinity."""
+def _scores(q: Array, k: Array, score: Callable[[Array, Array], Array], bias: Array | None) -> Array:
+    """What ``score`` says, and ``bias`` added, but that minus infinity hides even what scores plus infinity."""
+    scores = score(q, k)
+    check_scores(scores, n_q=q.shape[-2], n_k=k.shape[-2])
+    if bias is None:
+        return scores
     xp, hidden = namespace(bias), bias == -inf
     return xp.where(hidden, bias, scores + xp.where(hidden, xp.zeros_like(bias), bias))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -175,6 +175,7 @@ class MultiHeadAttention(nn.Module):
         x_v: Float[Tensor, "... n_k d_model"] | None = None,
         *,
         mask: Bool[Tensor, "... n_q n_k"] | None = None,
+        causal: bool = False,
         bias: Float[Tensor, "... n_heads n_q n_k"] | None = None,
         rotate: Callable[..., Tensor] | None = None,
         cache: Cache | None = None,
@@ -189,6 +190,9 @@ class MultiHeadAttention(nn.Module):
         mask
             True where a query may attend to a key. Without an axis for heads, ``(..., n_q, n_k)``, it is the same
             for all of them; with one axis more than ``x_q`` it has one for each, ``(..., n_heads, n_q, n_k)``.
+        causal
+            True lets each query attend to its own position and what came before it, as a mask from `attnlib.causal`
+            does, but faster. With a cache, the last query stands at the last key.
         bias
             Added to the scores of each head: ``(..., n_heads, n_q, n_k)``, as `attnlib.positions` makes them.
         rotate
@@ -219,14 +223,11 @@ class MultiHeadAttention(nn.Module):
                 q, k = rotate(q, start=start), rotate(k, start=start)
             if cache is not None:
                 k, v = cache.extend(k, v)
-        group = self.n_heads // self.n_kv_heads
-        if group > 1:
-            k, v = k.repeat_interleave(group, dim=-3), v.repeat_interleave(group, dim=-3)
         if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
             mask = mask[..., None, :, :]  # the same for every head
-        dropout = self.dropout if self.training else 0.0
+        options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}
         try:
-            out, alpha = attention(q, k, v, mask=mask, bias=bias, dropout=dropout, weights=weights)
+            out, alpha = self._attend(q, k, v, mask=mask, bias=bias, **options)
         except Exception:
             if cache is not None:
                 cache.length = start  # a call that failed was not made
@@ -306,6 +307,23 @@ class MultiHeadAttention(nn.Module):
         sizes = f"d_model={self.d_model}, n_heads={self.n_heads}, d_head={self.d_head}"
         return f"{sizes}, n_kv_heads={self.n_kv_heads}, dropout={self.dropout}"
 
+    def _attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, bias: Tensor | None, **options: Any
+    ) -> Attended:
+        """`attention` by all heads. A head of keys that serves a group has an axis of one there, and broadcasts."""
+        if self.n_kv_heads == self.n_heads:
+            return attention(q, k, v, mask=mask, bias=bias, **options)
+        groups = (self.n_kv_heads, self.n_heads // self.n_kv_heads)
+
+        def cut(x: Tensor | None) -> Tensor | None:
+            if x is None or x.ndim < 3:
+                return x
+            return x.unflatten(-3, groups) if x.shape[-3] == self.n_heads else x.unsqueeze(-3)
+
+        q, mask, bias = cut(q), cut(mask), cut(bias)
+        out, alpha = attention(q, k.unsqueeze(-3), v.unsqueeze(-3), mask=mask, bias=bias, **options)
+        return Attended(out.flatten(-4, -3), None if alpha is None else alpha.flatten(-4, -3))
+
     def _queries_keys_values(self, x_q: Tensor, x_k: Tensor | None, x_v: Tensor | None) -> tuple[Tensor, ...]:
         """Projected and split into heads, with as few products as the inputs allow."""
         x_k = x_q if x_k is None else x_k
@@ -318,15 +336,19 @@ class MultiHeadAttention(nn.Module):
 
     def _projected(self, x: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
         """Of queries (0), keys (1) and values (2) those from ``first`` to before ``last``, split into heads."""
-        rows = slice(sum(self.sizes[:first]), sum(self.sizes[:last]))
-        bias = self.project.bias
-        joint = linear(x, self.project.weight[rows], bias if bias is None else bias[rows])
-        pieces = joint.split(self.sizes[first:last], dim=-1)
-        return tuple(split_heads(piece, piece.shape[-1] // self.d_head) for piece in pieces)
+        weight, bias = self.project.weight, self.project.bias
+        if last - first < 3:
+            rows = (0, sum(self.sizes[:first]), sum(self.sizes[first:last]))
+            weight, bias = weight.narrow(*rows), bias if bias is None else bias.narrow(*rows)
+        heads = [self.n_heads, self.n_kv_heads, self.n_kv_heads][first:last]
+        return split_heads(linear(x, weight, bias), sum(heads)).split_with_sizes(heads, dim=-3)
 
     def _check(self, **inputs: Tensor | None) -> None:
-        given = {name: x for name, x in inputs.items() if x is not None}
-        check_floats(weights=self.out.weight, **given)
-        for name, x in given.items():
+        weight = self.out.weight
+        for name, x in inputs.items():
+            if x is None:
+                continue
+            if type(x) is not Tensor or x.dtype != weight.dtype or x.device != weight.device:
+                check_floats(weights=weight, **{name: x})
             if x.ndim < 2 or x.shape[-1] != self.d_model:
                 raise ValueError(f"{name} must have shape (..., n, d_model = {self.d_model}); got {tuple(x.shape)}")

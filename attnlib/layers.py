@@ -59,8 +59,10 @@ class FeedForward(nn.Module):
         hidden = self.enter(x)
         if self.gated:
             gate, hidden = hidden.chunk(2, dim=-1)
-            return self.leave(self.drop(self.activation(gate) * hidden))
-        return self.leave(self.drop(self.activation(hidden)))
+            hidden = self.activation(gate) * hidden
+        else:
+            hidden = self.activation(hidden)
+        return self.leave(self.drop(hidden) if self.training else hidden)
 
 
 class Residual(nn.Module):
@@ -90,7 +92,7 @@ class Residual(nn.Module):
 
     def after(self, x: Tensor, y: Tensor) -> Tensor:
         """What leaves, given what came in and what the sublayer made of it."""
-        x = x + self.drop(y)
+        x = x + (self.drop(y) if self.training else y)
         return x if self.norm_first else self.norm(x)
 
 
@@ -132,13 +134,14 @@ class EncoderLayer(nn.Module):
         x: Float[Tensor, "... n d_model"],
         *,
         mask: Bool[Tensor, "... n n"] | None = None,
+        causal: bool = False,
         bias: Float[Tensor, "... n_heads n n"] | None = None,
         rotate: Callable[..., Tensor] | None = None,
         weights: bool = False,
     ) -> Attended:
         """The layer's output, and the weights of its heads if asked for. The options are those of the attention."""
         h = self.around_attend.before(x)
-        attended = self.attend(h, mask=mask, bias=bias, rotate=rotate, weights=weights)
+        attended = self.attend(h, mask=mask, causal=causal, bias=bias, rotate=rotate, weights=weights)
         x = self.around_attend.after(x, attended.out)
         return Attended(self.around_feed.after(x, self.feed(self.around_feed.before(x))), attended.weights)
 
@@ -217,6 +220,7 @@ class DecoderLayer(nn.Module):
         memory: Float[Tensor, "... n_memory d_model"] | None = None,
         *,
         mask: Bool[Tensor, "... n n_k"] | None = None,
+        causal: bool = False,
         memory_mask: Bool[Tensor, "... n n_memory"] | None = None,
         bias: Float[Tensor, "... n_heads n n_k"] | None = None,
         rotate: Callable[..., Tensor] | None = None,
@@ -235,7 +239,8 @@ class DecoderLayer(nn.Module):
             )
         own, remembered = caches or (None, None)
         h = self.around_attend.before(x)
-        attended = self.attend(h, mask=mask, bias=bias, rotate=rotate, cache=own, weights=weights)
+        options = {"mask": mask, "causal": causal, "bias": bias, "rotate": rotate}
+        attended = self.attend(h, cache=own, weights=weights, **options)
         x = self.around_attend.after(x, attended.out)
         h = self.around_cross.before(x)
         crossed = self.cross(h, memory, mask=memory_mask, cache=remembered, weights=weights)

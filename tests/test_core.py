@@ -376,3 +376,172 @@ def test_half_precision_does_not_overflow_before_the_division():
     k = torch.zeros(100, 1, dtype=torch.float16)
     v = torch.full((100, 1), 1000.0, dtype=torch.float16)
     assert attention(k[:1], k, v, score=dot, weights=False).out.item() == pytest.approx(1000, rel=1e-2)
+
+
+def _problem(problem, extra_keys):
+    """Queries, keys and values of the drawn problem, with no more queries than keys, for a causal mask."""
+    q, k, v, mask = problem
+    n_k = k.shape[-2]
+    n_q = max(1, min(q.shape[-2], n_k - extra_keys))
+    return q[..., :n_q, :], k, v, mask[..., :n_q, :]
+
+
+@given(problems(), st.integers(0, 2), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_causal_is_the_causal_mask_on_every_path(problem, extra_keys, masked):
+    q, k, v, mask = _problem(problem, extra_keys)
+    triangle = causal(q.shape[-2], k.shape[-2])
+    want = attention(q, k, v, mask=triangle & mask if masked else triangle)
+    given = {"mask": mask} if masked else {}
+    got = attention(q, k, v, causal=True, **given)
+    np.testing.assert_array_equal(got.weights, want.weights)
+    tensors = [torch.tensor(x) for x in (q, k, v)]
+    given = {"mask": torch.tensor(mask)} if masked else {}
+    for options in ({"weights": True}, {"weights": False}, {"weights": False, "block": 2}):
+        out = attention(*tensors, causal=True, **given, **options).out
+        np.testing.assert_allclose(out, np.broadcast_to(want.out, out.shape), atol=1e-12)
+
+
+@given(problems(), st.integers(1, 7), st.sampled_from([scaled_dot, gaussian]), st.booleans(), st.booleans())
+@settings(deadline=None, max_examples=120)
+def test_block_by_block_is_all_at_once(problem, block, score, biased, from_torch):
+    q, k, v, mask = problem
+    mask = mask.copy()
+    mask[..., 0, :] = False  # nothing to attend to
+    rng = np.random.default_rng(0)
+    bias = rng.normal(size=mask.shape[-2:]) if biased else None
+    if biased:
+        bias[:, -1] = -inf
+    options = {"score": score, "mask": mask, "bias": bias}
+    want = attention(q, k, v, **options).out
+    if from_torch:
+        q, k, v = (torch.tensor(x) for x in (q, k, v))
+        options |= {"mask": torch.tensor(mask), "bias": None if bias is None else torch.tensor(bias)}
+    got = attention(q, k, v, weights=False, block=block, **options)
+    assert got.weights is None
+    assert isinstance(got.out, type(q))
+    np.testing.assert_allclose(got.out, want, atol=1e-12)
+    assert np.all(np.asarray(got.out)[..., 0, :] == 0)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 100])
+@pytest.mark.parametrize("make", [np.array, partial(torch.tensor, dtype=torch.float64)], ids=["numpy", "torch"])
+def test_infinite_scores_have_their_limits_block_by_block(make, block):
+    q, k = make([[inf], [-inf], [1.0], [2.0]]), make([[1.0], [-1.0], [1.0], [-inf], [3.0]])
+    v = make(np.eye(5).tolist())
+    with np.errstate(invalid="ignore"):
+        want = attention(q[:, None], k, v, score=dot).out
+        got = attention(q[:, None], k, v, score=dot, weights=False, block=block).out
+    np.testing.assert_allclose(np.asarray(got), np.asarray(want), atol=1e-15)
+    assert np.asarray(want)[0, 0].tolist() == pytest.approx([1 / 3, 0, 1 / 3, 0, 1 / 3])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_block_by_block_in_every_precision_with_gradients_and_dropout(dtype):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, n, 8, dtype=torch.float64, requires_grad=True) for n in (60, 90, 90))
+    want = attention(q, k, v, causal=True).out
+    inputs = [x.detach().to(dtype).requires_grad_() for x in (q, k, v)]
+    out = attention(*inputs, causal=True, weights=False, block=16).out
+    assert out.dtype == dtype
+    assert (out.double() - want).abs().max() < TOLERANCE[dtype]
+    got = torch.autograd.grad(out.double().sin().sum(), inputs)
+    for a, b in zip(got, torch.autograd.grad(want.sin().sum(), (q, k, v)), strict=True):
+        assert (a.double() - b).abs().max() < 4 * TOLERANCE[dtype]
+    drawn = [attention(*inputs, dropout=0.5, weights=False, block=16).out.double() for _ in range(150)]
+    assert torch.stack(drawn).std(0).mean() > 0.01
+    torch.testing.assert_close(torch.stack(drawn).mean(0), attention(q, k, v).out, atol=0.3, rtol=0)
+
+
+@pytest.mark.parametrize(("n_q", "n_k"), [(0, 3), (2, 0), (0, 0)])
+@pytest.mark.parametrize("make", [np.zeros, torch.zeros])
+def test_no_queries_or_no_keys_block_by_block(make, n_q, n_k):
+    out = attention(make((2, n_q, 3)), make((n_k, 3)), make((n_k, 4)), weights=False, block=2).out
+    assert out.shape == (2, n_q, 4)
+    assert np.all(np.asarray(out) == 0)
+
+
+def test_tiles_that_are_hidden_are_not_looked_at():
+    seen = []
+
+    def counted(q, k):
+        seen.append((q.shape[-2], k.shape[-2]))
+        return scaled_dot(q, k)
+
+    x = np.random.default_rng(0).normal(size=(64, 4))
+    attention(x, x, x, score=counted, causal=True, weights=False, block=16)
+    assert seen == [(16, 16)] * (1 + 2 + 3 + 4)
+
+
+def test_memory_of_blocks_does_not_grow_with_the_square():
+    import tracemalloc
+
+    x = np.random.default_rng(0).normal(size=(4096, 16)).astype(np.float32)
+    peaks = []
+    for options in ({}, {"block": 128}):
+        tracemalloc.start()
+        attention(x, x, x, weights=False, **options)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[0] > 100 * peaks[1]
+
+
+@pytest.mark.parametrize("where", [0, 4, 8])
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+@pytest.mark.parametrize("hidden", ["nothing", "causal", "mask", "both", "block", "all"])
+def test_a_nan_is_named_wherever_it_stands_and_whatever_hides_it(name, where, hidden):
+    inputs = {x: torch.randn(9, 4) for x in "qkv"}
+    inputs[name][where, 1] = torch.nan
+    mask = torch.ones(9, 9, dtype=torch.bool)
+    mask[:, where] = False
+    kinds = {"nothing": {}, "causal": {"causal": True}, "mask": {"mask": mask}, "block": {"causal": True, "block": 2}}
+    kinds["all"] = {"mask": torch.zeros(9, 9, dtype=torch.bool)}
+    options = kinds.get(hidden, {"causal": True, "mask": mask})
+    with pytest.raises(ValueError, match=f"{name} holds NaN.* in 1 of 36"):
+        attention(**inputs, weights=False, **options)
+
+
+@pytest.mark.parametrize("lead", [(2, 3), (4, 2, 3), (3,)])
+@pytest.mark.parametrize("kind", ["none", "causal", "keys", "rows", "one group", "each head"])
+def test_keys_that_serve_a_group_of_heads_are_broadcast(lead, kind):
+    torch.manual_seed(0)
+    q, (k, v) = torch.randn(*lead, 5, 8), torch.randn(2, *lead[:-1], 1, 5, 8)
+    shapes = {"keys": (1, 1, 1, 5), "rows": (5, 1), "one group": (1, lead[-1], 5, 5), "each head": (*lead, 5, 5)}
+    mask = torch.rand(shapes[kind]) < 0.6 if kind in shapes else None
+    options = {"mask": mask, "causal": kind == "causal"}
+    got = attention(q, k, v, weights=False, **options).out
+    want = attention(q, k, v, **options).out
+    assert got.shape == want.shape
+    torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"causal": np.ones((4, 6), bool)}, TypeError, "causal must be True or False; got ndarray. A mask goes to"),
+        ({"causal": 1}, TypeError, "causal must be True or False; got int"),
+        ({"block": 0, "weights": False}, ValueError, "block must be at least 1; got 0"),
+        ({"block": 2.0, "weights": False}, TypeError, "block must be an integer; got float"),
+        ({"block": 2}, ValueError, "weights must be False with block"),
+    ],
+)
+def test_a_bad_causal_or_block_is_named(options, error, words):
+    with pytest.raises(error, match=words):
+        attention(*_with_bias()[:3], **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": False}, {"weights": False, "block": 2}])
+@pytest.mark.parametrize("make", [np.zeros, torch.zeros])
+def test_causal_needs_a_key_for_each_query(make, options):
+    with pytest.raises(ValueError, match=r"n_q must not exceed n_k.*3 > 2"):
+        attention(make((3, 4)), make((2, 4)), make((2, 4)), causal=True, **options)
+
+
+@pytest.mark.parametrize("weights", [True, False])
+def test_nan_is_named_where_it_is_all_there_is(weights):
+    alone = torch.full((1, 1, 1, 4), torch.nan)
+    for inputs in ((alone, alone.nan_to_num(), alone.nan_to_num()), (alone.nan_to_num(), alone, alone.nan_to_num())):
+        with pytest.raises(ValueError, match="holds NaN in 4 of 4"):
+            attention(*inputs, weights=weights)
+    with pytest.raises(ValueError, match="k holds NaN"):
+        attention(torch.zeros(0, 4), alone[0, 0], torch.zeros(1, 0), weights=weights)

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlib import attention, masks
+from attnlib._places import Places
 from attnlib.heads import MultiHeadAttention, merge_heads, split_heads
+from attnlib.positions import sinusoidal
+from attnlib.transformer import Transformer, TransformerConfig
 
 BOUND = {torch.float64: 1e-12, torch.float32: 1e-6}
 
@@ -224,3 +227,72 @@ def test_a_mask_for_a_batch_of_keys_serves_queries_without_one():
     x, source = torch.randn(5, 8, dtype=torch.float64), torch.randn(2, 6, 8, dtype=torch.float64)
     mask = torch.rand(2, 5, 6) < 0.6
     torch.testing.assert_close(layer(x, source, mask=mask).out, layer(x.expand(2, 5, 8), source, mask=mask).out)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("weights", [False, True])
+def test_causal_is_the_causal_mask(n_kv_heads, padded, weights):
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(8, 4, n_kv_heads=n_kv_heads).double(), torch.randn(3, 6, 8, dtype=torch.float64)
+    real = masks.padding([6, 3, 1], like=x) if padded else None
+    want = layer(x, mask=masks.combine(masks.causal(6, like=x), real), weights=weights)
+    got = layer(x, mask=real, causal=True, weights=weights)
+    torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("pieces", [[1] * 6, [4, 2], [1, 5]])
+@torch.no_grad()
+def test_causal_with_a_cache_counts_from_the_last_key(pieces, n_kv_heads):
+    layer, x = MultiHeadAttention(8, 4, n_kv_heads=n_kv_heads).double(), torch.randn(2, 6, 8, dtype=torch.float64)
+    cache = layer.new_cache(2, n_max=6)
+    out = [layer(piece, cache=cache, causal=True).out for piece in x.split(pieces, dim=1)]
+    torch.testing.assert_close(torch.cat(out, dim=1), layer(x, causal=True).out)
+
+
+@pytest.mark.parametrize("axes", ["batch", "heads", "keys"])
+def test_grouped_heads_take_biases_and_masks_of_every_shape(axes):
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(8, 4, n_kv_heads=2).double(), torch.randn(3, 5, 8, dtype=torch.float64)
+    shape = {"batch": (3, 1, 5, 5), "heads": (1, 4, 5, 5), "keys": (3, 1, 5)}[axes]
+    options = {"mask": torch.rand(shape) < 0.7}
+    if axes != "keys":
+        options["bias"] = torch.randn(shape, dtype=torch.float64)
+    fused, dense = (layer(x, weights=weights, **options) for weights in (False, True))
+    torch.testing.assert_close(fused.out, dense.out)
+    full = MultiHeadAttention(8, 4).double()
+    with torch.no_grad():
+        full.out.load_state_dict(layer.out.state_dict())
+        q, k, v = layer.project.weight.split(layer.sizes)
+        twice = [w.unflatten(0, (2, 1, 2)).expand(2, 2, 2, 8).flatten(0, 2) for w in (k, v)]
+        full.project.weight.copy_(torch.cat([q, *twice]))
+    torch.testing.assert_close(full(x, weights=True, **options), dense)
+
+
+def test_the_table_of_positions_is_computed_once_and_is_no_part_of_the_state():
+    places = Places("sinusoidal", d_model=8, n_heads=2, n_max=4, bidirectional=False)
+    x = torch.zeros(5, 8)
+    with torch.inference_mode():
+        places.added(x)
+    table = places.table
+    torch.testing.assert_close(places.added(x, start=2), sinusoidal(5, 8, start=2, like=x))
+    assert places.table is table
+    assert places.state_dict() == {}
+    for like in (x.double(), x, torch.zeros(300, 8)):
+        torch.testing.assert_close(places.added(like), sinusoidal(len(like), 8, like=like))
+    places.added(x.requires_grad_()).sin().sum().backward()  # a table made in inference mode would refuse
+
+
+def test_logits_of_a_step_may_be_changed_and_padding_still_counts():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).double()
+    whole, cut = torch.tensor([[4, 5, 6]]), torch.tensor([[4, 5, 0]])
+    start = torch.tensor([[1]])
+    for source in (whole, cut):
+        state = model.remember(source, n_max=4)
+        assert state.padded == (source is cut)
+        logits = model.step(start, state)
+        torch.testing.assert_close(logits, model(source, start).logits.detach())
+        logits[..., 0] = -1.0
+        model.step(start, state)
