@@ -41,8 +41,10 @@ _MODULES = [
     "core",
     "course",
     "data",
+    "decoding",
     "display",
     "heads",
+    "interventions",
     "kernels",
     "layers",
     "masks",
@@ -56,6 +58,7 @@ _MODULES = [
     "text",
     "training",
     "transformer",
+    "translation",
     "variants",
 ]
 

@@ -23,6 +23,7 @@ from attnlib._interrupt import Interrupts
 from attnlib._loop import Run
 from attnlib._processes import joined
 from attnlib._schedules import noam, warmup_cosine
+from attnlib._smoothing import smoothed_cross_entropy, smoothing_floor
 from attnlib._stream import own_stream
 
 if TYPE_CHECKING:
@@ -32,7 +33,16 @@ if TYPE_CHECKING:
     from torch.nn import Module
     from torch.optim import Optimizer
 
-__all__ = ["History", "fit", "load", "noam", "save", "warmup_cosine"]
+__all__ = [
+    "History",
+    "fit",
+    "load",
+    "noam",
+    "save",
+    "smoothed_cross_entropy",
+    "smoothing_floor",
+    "warmup_cosine",
+]
 
 
 def fit(

@@ -44,7 +44,19 @@ def test_every_public_name_exists():
 
 
 @pytest.mark.parametrize(
-    "module", ["core", "scores", "masks", "kernels", "regression", "heads", "positions", "recurrent", "variants"]
+    "module",
+    [
+        "core",
+        "scores",
+        "masks",
+        "kernels",
+        "regression",
+        "heads",
+        "positions",
+        "recurrent",
+        "variants",
+        "interventions",
+    ],
 )
 def test_every_public_function_has_an_equation_and_an_example(module):
     home = getattr(attnlib, module)
@@ -55,7 +67,9 @@ def test_every_public_function_has_an_equation_and_an_example(module):
                 assert part in thing.__doc__, f"attnlib.{module}.{name} lacks {part}"
 
 
-@pytest.mark.parametrize("module", ["probes", "tasks", "text", "training", "layers", "transformer"])
+@pytest.mark.parametrize(
+    "module", ["probes", "tasks", "text", "training", "layers", "transformer", "translation", "decoding"]
+)
 def test_every_public_function_has_an_example(module):
     home = getattr(attnlib, module)
     for name in home.__all__:

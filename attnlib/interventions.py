@@ -1,0 +1,139 @@
+r"""Interventions: change one thing inside a model while it runs, and see what becomes of its answer.
+
+A map of weights says where a model's attention was. Whether the answer came from there, only an intervention can say:
+`cut` closes chosen places of an attention, `patch` puts another input's rows where this one's were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlib._checks import check_size
+from attnlib.heads import MultiHeadAttention
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+    Positions = Sequence[int | Sequence[int]] | Tensor | None
+
+__all__ = ["cut", "patch"]
+
+
+@contextmanager
+def cut(
+    attentions: MultiHeadAttention | Iterable[MultiHeadAttention],
+    query: Positions,
+    key: Positions,
+    *,
+    heads: Sequence[int] | None = None,
+) -> Iterator[None]:
+    r"""Inside the ``with``, no weight goes from position ``query[b]`` to ``key[b]`` of sequence b; others grow to one.
+
+    .. math:: \alpha_{ij} = \frac{m_{ij} \exp s_{ij}}{\sum_{j'} m_{ij'} \exp s_{ij'}}, \qquad
+              m_{ij} = 0 \text{ for i in query, j in key}
+
+    ``query`` and ``key`` hold one entry for each sequence of the batch: a position, or a list of them. None stands for
+    all positions. ``heads`` names some of the heads; all of them, unless given. A query with nothing left gets zeros.
+
+    Raises ``TypeError`` for anything but `attnlib.heads.MultiHeadAttention`, ``ValueError`` for a head or a position
+    that is not there, another number of sequences, or a model that runs with a cache, and so not on all positions.
+
+    Source: Geva et al. (2023), *attention knockout*.
+
+    >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    >>> with cut(layer, query=[0], key=[[1, 2]]):
+    ...     weights = layer(x, weights=True).weights
+    >>> weights[0, :, 0].tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    layers = [attentions] if isinstance(attentions, nn.Module) else list(attentions)
+    for layer in layers:
+        if not isinstance(layer, MultiHeadAttention):
+            raise TypeError(f"attentions must be MultiHeadAttention; got {type(layer).__name__}")
+        for head in heads or ():
+            if check_size("heads", head) >= layer.n_heads:
+                raise ValueError(f"heads must lie between 0 and {layer.n_heads - 1}; got {head}")
+    with ExitStack() as stack:
+        for layer in layers:
+            hook = layer.register_forward_pre_hook(_closing(query, key, heads), with_kwargs=True)
+            stack.callback(hook.remove)
+        yield
+
+
+@contextmanager
+def patch(module: nn.Module, position: Positions, rows: Float[Tensor, "batch n d"]) -> Iterator[None]:
+    r"""Inside the ``with``, ``module`` gives at ``position[b]`` of sequence b what ``rows`` has there.
+
+    .. math:: y_i = \begin{cases} \text{rows}_i & i \text{ in position} \\ \text{module}(x)_i & \text{elsewhere}
+              \end{cases}
+
+    For a module that returns ``(batch, n, d)``, or a tuple that begins with it: run it on another input first, keep
+    what it gave, and put some of that in.
+
+    Raises ``ValueError`` when ``rows`` has another shape than the output, or a position is not there.
+
+    Source: Geiger et al. (2021), *interchange intervention*.
+
+    >>> layer, x = nn.Linear(4, 4), torch.randn(1, 3, 4)
+    >>> with patch(layer, position=[0], rows=torch.zeros(1, 3, 4)):
+    ...     (layer(x) == 0).all(dim=-1)
+    tensor([[ True, False, False]])
+    """
+
+    def replaced(module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        own = output[0] if isinstance(output, tuple) else output
+        if rows.shape != own.shape:
+            raise ValueError(f"rows must have the shape of the output, {tuple(own.shape)}; got {tuple(rows.shape)}")
+        here = _marked("position", position, len(own), own.shape[-2]).to(own.device)
+        new = torch.where(here[..., None], rows, own)
+        if not isinstance(output, tuple):
+            return new
+        return type(output)(new, *output[1:]) if hasattr(output, "_fields") else (new, *output[1:])
+
+    hook = module.register_forward_hook(replaced)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _closing(query: Positions, key: Positions, heads: Sequence[int] | None) -> Callable[..., Any]:
+    """A hook that closes these places in the mask of a layer that is about to run."""
+
+    def hook(layer: MultiHeadAttention, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if options.get("cache") is not None:
+            raise ValueError("cut needs all positions at once: run the model without a cache")
+        x_q = args[0] if args else options["x_q"]
+        x_k = args[1] if len(args) > 1 else options.get("x_k")
+        n_q, n_k = x_q.shape[-2], (x_q if x_k is None else x_k).shape[-2]
+        asks, answers = _marked("query", query, len(x_q), n_q), _marked("key", key, len(x_q), n_k)
+        chosen = torch.zeros(layer.n_heads, dtype=torch.bool)
+        chosen[list(range(layer.n_heads) if heads is None else heads)] = True
+        closed = (asks[:, None, :, None] & answers[:, None, None, :] & chosen[:, None, None]).to(x_q.device)
+        mask = options.get("mask")
+        if mask is not None and mask.ndim == 3:
+            mask = mask[:, None]  # the same for every head
+        return args, options | {"mask": ~closed if mask is None else mask & ~closed}
+
+    return hook
+
+
+def _marked(name: str, positions: Positions, batch: int, n: int) -> Bool[Tensor, "batch n"]:
+    """True at the positions of each sequence."""
+    if positions is None:
+        return torch.ones(batch, n, dtype=torch.bool)
+    positions = positions.tolist() if isinstance(positions, Tensor) else list(positions)
+    if len(positions) != batch:
+        raise ValueError(f"{name} must hold an entry for each of the {batch} sequences; got {len(positions)}")
+    marked = torch.zeros(batch, n, dtype=torch.bool)
+    for row, entry in zip(marked, positions, strict=True):
+        for position in entry if isinstance(entry, Sequence) else [entry]:
+            if check_size(name, position) >= n:
+                raise ValueError(f"{name} must hold positions from 0 to {n - 1}; got {position}")
+            row[position] = True
+    return marked
