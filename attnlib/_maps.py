@@ -205,6 +205,11 @@ def _word_ticks(ax: Axes, ticks: tuple[Sequence, Sequence], shape: tuple[int, ..
         else:
             places = np.linspace(0, size - 1, len(words))
         axis.set_ticks(places, [str(word) for word in words])
+        crowded = 0.1 * sum(len(str(word)) + 1 for word in words) > ax.get_position().width * ax.figure.get_figwidth()
+        if axis is ax.xaxis and crowded:  # words would run into each other
+            ax.tick_params("x", rotation=40)
+            for word in ax.get_xticklabels():
+                word.set(ha="right", rotation_mode="anchor")
 
 
 def _darker(colour: str) -> str:

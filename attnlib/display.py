@@ -25,6 +25,8 @@ def show(digits: int = 3, **values: Array | float | str | tuple) -> None:
     weights (1, 2)
     [[0.25 0.75]]
     total   1.0
+    >>> show(digits=1, runs=[0.25, 1.0])
+    runs [0.2, 1.0]
     """
     width = max(map(len, values))
     for name, value in values.items():
@@ -32,7 +34,9 @@ def show(digits: int = 3, **values: Array | float | str | tuple) -> None:
         if isinstance(value, tuple) or x.dtype.kind not in "fiu":
             print(name.ljust(width), value)
         elif x.ndim == 0:
-            print(name.ljust(width), f"{float(x) + 0.0:,.0f}" if digits == 0 else _rounded(x, digits).item())
+            print(name.ljust(width), f"{float(x) + 0.0:,.0f}" if digits == 0 else _rounded(_wide(x), digits).item())
+        elif isinstance(value, list) and x.ndim == 1:
+            print(name.ljust(width), _rounded(_wide(x), digits).tolist())
         else:
             print(name.ljust(width), x.shape)
             print(np.array2string(_rounded(x, digits), max_line_width=100, suppress_small=True, threshold=200))
@@ -66,6 +70,11 @@ def show_source(function: Callable | type) -> Markdown:
 
 def _to_numpy(x: Array | float) -> np.ndarray:
     return x.detach().cpu().numpy() if is_torch(x) else np.asarray(x)
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    """In double precision, where a rounded number prints as short as it is."""
+    return x.astype(np.float64) if x.dtype.kind == "f" else x
 
 
 def _rounded(x: np.ndarray, digits: int) -> np.ndarray:

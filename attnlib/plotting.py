@@ -154,10 +154,12 @@ def runs(
     reference: Mapping[str, float] | None = None,
     log: bool = False,
     from_zero: bool = True,
+    share: bool = False,
 ) -> Picture:
     """One dot a run for each entry of ``{name: results}``, and a bar at their median.
 
-    ``reference`` are levels ``{name: height}`` that are known without a run, as dashed lines.
+    ``reference`` are levels ``{name: height}`` that are known without a run, as dashed lines. With ``share`` the axis
+    goes from none to all, 0 to 1.
 
     >>> runs({"a": [1, 2], "b": [3, 4]}, title="b wins twice", labels=("", "points"), reference={"none": 0})
     b wins twice. One plot. Up: points. Lines: none. Dots: 2 and 2.
@@ -176,6 +178,8 @@ def runs(
     label(ax, labels)
     if log:
         ax.set_yscale("log")
+    elif share:
+        ax.set_ylim(-0.03, 1.03)
     elif from_zero:
         _start_at_zero(ax)
     return Picture(fig, title)
