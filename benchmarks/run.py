@@ -19,6 +19,7 @@ import models
 import numpy as np
 import regression
 import torch
+import translator
 from measure import TURNS, Row
 from tqdm import tqdm
 
@@ -26,7 +27,7 @@ from attnlib._picture import INK, OUTPUT, PALE, QUERY, Picture, in_style, label,
 
 HERE = Path(__file__).parent
 SECTIONS: list[Callable[[], Iterator[list[Row]]]] = [layers.rows, models.rows, memory.rows, regression.rows]
-APPENDICES: list[Callable[[], str]] = []
+APPENDICES: list[Callable[[], str]] = [translator.appendix]
 
 HEAD = """\
 # Results

@@ -1,0 +1,95 @@
+"""The translators of lesson 12, five seeds of each: what one seed cannot say. `run` puts it below its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+
+import torch
+from tqdm import tqdm
+
+from attnlib import translation
+from attnlib.recurrent import shift_right
+from attnlib.text import END, PAD
+from attnlib.training import fit
+from attnlib.transformer import Transformer
+from attnlib.translation import Corpus, Example, exact_match, number
+
+SEEDS, STEPS, BATCH, LATER = range(5), 700, 64, 4
+
+WORDS = f"""\
+## The translators of lesson 12
+
+From German numbers to English ones, {STEPS} steps of {BATCH}, the recipe of the course, greedy decoding. A share is
+that of numbers translated without a mistake. A new number is none of those that were trained on.
+
+Trained on `numbers()`, where short and round numbers come often:
+
+"""
+
+BETWEEN = f"""
+Trained on `numbers(draw="uniform")`, whose held-out numbers do not show what it lacks. The last columns are new
+numbers of three words: without and with a thousand; and how often the end is the likeliest after the right words of
+those without, as they are and with all positions of the decoder {LATER} further on:
+
+"""
+
+
+def appendix() -> str:
+    """Both tables as Markdown."""
+    mixed, uniform = (translation.numbers(draw=draw) for draw in ("mixed", "uniform"))
+    small = [number(n) for n in range(1000)]
+    short = [e for e in _new([*small, *mixed.train], uniform) if len(e.target) == 3 and e.target[-1] != "thousand"]
+    below, above = ([e for e in short if ("thousand" in e.target) == has] for has in (False, True))
+    asked = {
+        "held out": mixed.held_out,
+        "0 to 999": small,
+        "new, 0 to 999": _new(small, mixed),
+        "new, drawn uniformly": _new(uniform.held_out, mixed),
+    }
+    with tqdm(total=2 * len(SEEDS), desc="translators") as bar:
+        first = _table(mixed, asked, bar)
+        asked = {"held out": uniform.held_out, "0 to 999": small, "below a thousand": below, "above": above}
+        second = _table(uniform, asked, bar, ends=below)
+    return WORDS + first + BETWEEN + second
+
+
+def _table(corpus: Corpus, asked: dict[str, Sequence[Example]], bar: tqdm, ends: Sequence[Example] = ()) -> str:
+    heads = ["seed", "seconds", *(f"{name} ({len(some)})" for name, some in asked.items())]
+    heads += ["ends as it is", f"ends {LATER} later"] if ends else []
+    rows = [heads, ["---:"] * len(heads)]
+    for seed in SEEDS:
+        model, seconds = _trained(corpus, seed)
+        shares = [exact_match(model, corpus, some) for some in asked.values()]
+        shares += [_ends(model, corpus, ends, later) for later in (0, LATER)] if ends else []
+        rows.append([str(seed), f"{seconds:.0f}", *(f"{share:.3f}" for share in shares)])
+        bar.update()
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _trained(corpus: Corpus, seed: int) -> tuple[Transformer, float]:
+    model, started = translation.translator(corpus, seed=seed), perf_counter()
+    batches = corpus.batches(BATCH, seed=seed)
+    fit(model, batches, translation.loss(), seed=seed, progress=False, **translation.recipe(STEPS))
+    return model, perf_counter() - started
+
+
+@torch.no_grad()
+def _ends(model: Transformer, corpus: Corpus, examples: Sequence[Example], later: int) -> float:
+    """How often END is the likeliest after the right words, with the decoder's positions ``later`` further on."""
+    batch = corpus.batch(examples)
+    real = (batch.source != PAD)[:, None]
+    memory, _ = model.encoder(model.source(batch.source), mask=real)
+    rows, _ = model.decoder(model.target(shift_right(batch.target), later), memory, causal=True, memory_mask=real)
+    return (model.out(rows).argmax(-1) == END)[batch.target == END].float().mean().item()
+
+
+def _new(examples: Iterable[Example], corpus: Corpus) -> list[Example]:
+    """Each once, without those that are trained on."""
+    known = {example.facts["number"] for example in corpus.train}
+    different = {example.facts["number"]: example for example in examples}
+    return [example for n, example in different.items() if n not in known]
+
+
+if __name__ == "__main__":
+    print(appendix())
