@@ -10,7 +10,7 @@ from torch import Tensor
 from attnlib._checks import check_at_least_one
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
 
 __all__ = ["Cache"]
 
@@ -69,7 +69,22 @@ class Cache:
         >>> Cache.empty((1, 2, 6, 4), like=torch.zeros(1)).contents()[0].shape
         torch.Size([1, 2, 0, 4])
         """
+        if self.length == self.k.shape[-2]:
+            return self.k, self.v
         return self.k.narrow(-2, 0, self.length), self.v.narrow(-2, 0, self.length)
+
+    def select(self, rows: Int[Tensor, " n_rows"]) -> Cache:
+        """A cache of its own for these ``rows`` of the batch, in this order; one may come more than once.
+
+        >>> Cache.empty((2, 2, 6, 4), like=torch.zeros(1)).select(torch.tensor([1, 1, 0])).k.shape
+        torch.Size([3, 2, 6, 4])
+        """
+        if self.frozen:
+            return Cache(self.k[rows], self.v[rows], length=self.length, frozen=True)
+        room = self.k.new_empty((2, len(rows), *self.k.shape[1:]))
+        for new, old in zip(room, self.contents(), strict=True):
+            new.narrow(-2, 0, self.length).copy_(old[rows])
+        return Cache(room[0], room[1], length=self.length)
 
     def __repr__(self) -> str:
         heads, n_max, d_head = self.k.shape[-3:]

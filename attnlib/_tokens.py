@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from attnlib._backend import is_torch
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
     from torch import Tensor
 
-__all__ = ["Decoded", "Memory", "Predicted", "check_choice", "check_tokens", "lengths_of"]
+__all__ = ["Decoded", "Memory", "Predicted", "Reading", "check_choice", "check_tokens", "lengths_of"]
 
 
 class Memory(NamedTuple):
@@ -27,6 +28,20 @@ class Memory(NamedTuple):
     states: Float[Tensor, "batch n_source d_model"]
     last: Float[Tensor, "batch 1 d_model"]
     mask: Bool[Tensor, "batch 1 n_source"] | None
+
+
+@dataclass
+class Reading:
+    """Where a recurrent decoder stands: the ``memory`` it writes from and its ``hidden`` state, a pair for an LSTM."""
+
+    memory: Memory
+    hidden: Tensor | tuple[Tensor, Tensor]
+
+    def select(self, rows: Int[Tensor, " n_rows"]) -> Reading:
+        """These ``rows`` of the batch, in this order; one may come more than once."""
+        memory = Memory(*(x if x is None else x[rows] for x in self.memory))
+        pair = isinstance(self.hidden, tuple)
+        return Reading(memory, tuple(x[:, rows] for x in self.hidden) if pair else self.hidden[:, rows])
 
 
 class Predicted(NamedTuple):

@@ -170,8 +170,24 @@ CLAIMS = (
         21,
         "Each head learns a different relation.",
         "Sometimes. Found out by taking heads away: some can go at no cost, and roles differ from seed to seed.",
-        ("07",),
+        ("07", "13"),
         "tests/test_claims.py::test_claim_21_some_heads_can_go",
+    ),
+    Claim(
+        22,
+        "For “it”, attention to *animal* and *street* is about 0.5 each.",
+        "Before training every word has about its even share. After it, no encoder head of three translators tells "
+        "the two nouns apart: the pronoun is settled in the decoder.",
+        ("13",),
+        "tests/test_claims.py::test_claim_22_before_training_a_word_has_its_even_share",
+    ),
+    Claim(
+        23,
+        "Attention weights explain the prediction.",
+        "A weight says what was read, not what it changed. Cut it, and cut a control: large weights may do nothing, "
+        "and what decides may stand in no picture.",
+        ("13",),
+        "tests/test_claims.py::test_claim_23_all_the_weight_and_no_effect",
     ),
     Claim(
         24,
@@ -185,7 +201,7 @@ CLAIMS = (
         25,
         "Any two positions are one step apart.",
         "In one layer yes, for a weight for every pair, unless they are computed in blocks.",
-        ("05",),
+        ("05", "14"),
         "tests/test_claims.py::test_claim_25_every_pair_in_one_layer_at_a_weight_a_pair",
     ),
     Claim(
@@ -195,6 +211,14 @@ CLAIMS = (
         "start when it copies. With attention, all.",
         ("05",),
         "tests/test_claims.py::test_claim_26_forgetting_is_a_setting_of_the_gates",
+    ),
+    Claim(
+        27,
+        "The decoder needs the whole target at inference.",
+        "In training it is given the whole target, since that is known. When it writes, it is given its own last "
+        "token, and a cache holds what it needs of those before.",
+        ("14",),
+        "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
     ),
 )
 

@@ -123,9 +123,19 @@ LESSONS = (
         "cross-attention, shift, teacher forcing: the whole Transformer",
         "11_encoder_and_decoder",
     ),
-    Lesson("12", "Training a translator", 3, 45, ("11",), "German numbers to English"),
-    Lesson("13", "What does it look at?", 3, 45, ("12",), "attention maps and interventions"),
-    Lesson("14", "Decoding", 3, 40, ("12",), "greedy, beam, sampling, cache"),
+    Lesson(
+        "12",
+        "Training a translator",
+        3,
+        45,
+        ("11",),
+        "German numbers to English: training, and what a score hides",
+        "12_training_a_translator",
+    ),
+    Lesson(
+        "13", "What does it look at?", 3, 45, ("12",), "attention maps and interventions", "13_what_does_it_look_at"
+    ),
+    Lesson("14", "Decoding", 3, 40, ("12",), "greedy, beam, sampling, cache", "14_decoding"),
 )
 
 

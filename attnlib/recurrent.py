@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib._checks import check_at_least_one
-from attnlib._tokens import Decoded, Memory, Predicted, check_choice, check_tokens, lengths_of
+from attnlib._tokens import Decoded, Memory, Predicted, Reading, check_choice, check_tokens, lengths_of
 from attnlib.core import Attended, attention
 from attnlib.masks import padding
 from attnlib.scores import additive, bilinear, dot
@@ -189,6 +189,21 @@ class Seq2Seq(nn.Module):
             tokens.append(token)
             maps.append(weights)
         return Decoded(torch.cat(tokens, 1), None if self.attend is None else torch.cat(maps, 1))
+
+    @torch.no_grad()
+    def remember(self, source: Int[Tensor, "batch n_source"], n_max: int = 0) -> Reading:
+        """Read a source, in which `PAD` is padding, for `attnlib.decoding`. No room is needed, whatever ``n_max``."""
+        check_tokens("source", source)
+        if ((real := source != PAD)[:, 1:] > real[:, :-1]).any():
+            raise ValueError(f"source must have its padding, {PAD}, at the end; got some before a token")
+        return Reading(memory := self.encode(source, real.sum(1)), self._first_state(memory))
+
+    @torch.no_grad()
+    def step(self, tokens: Int[Tensor, "batch n"], state: Reading) -> Float[Tensor, "batch n n_target"]:
+        """Logits after each of the next ``tokens``, which ``state`` has then read."""
+        check_tokens("tokens", tokens, self.embed_target.num_embeddings)
+        logits, _, state.hidden = self._write(tokens, state.hidden, state.memory)
+        return logits
 
     def _first_state(self, memory: Memory) -> State:
         pieces = self.start(memory.last.transpose(0, 1)).tanh().split(self.d_model, dim=-1)

@@ -122,7 +122,8 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "batch n"], start: int = 0) -> Float[Tensor, "batch n d_model"]:
         """The rows of ``tokens``, of which the first stands at position ``start``."""
-        return self.drop(self.norm(self.places.added(self.scale * self.table(tokens), start)))
+        x = self.norm(self.places.added(self.scale * self.table(tokens), start))
+        return self.drop(x) if self.training else x
 
 
 class Encoder(nn.Module):
@@ -238,6 +239,15 @@ class State:
     def length(self) -> int:
         """How many target positions were read."""
         return self.caches[0][0].length
+
+    def select(self, rows: Int[Tensor, " n_rows"]) -> State:
+        """A state of its own for these ``rows`` of the batch, as a search needs when it goes on with some.
+
+        >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
+        >>> model.remember(torch.tensor([[4, 5, 6]]), n_max=7).select(torch.tensor([0, 0])).real.shape
+        torch.Size([2, 1, 3])
+        """
+        return State([tuple(cache.select(rows) for cache in pair) for pair in self.caches], self.real[rows])
 
 
 class Transformer(nn.Module):

@@ -24,9 +24,12 @@ from attnlib import (
     scaled_dot,
     split_heads,
     tasks,
+    translation,
 )
 from attnlib.claims import CLAIMS
 from attnlib.course import LESSONS
+from attnlib.interventions import cut
+from attnlib.transformer import Transformer, TransformerConfig
 from attnlib.variants import hard_attention
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -295,6 +298,40 @@ def _chain_and_operations(layer, n):
     return _longest_chain(out[0, -1].sum().grad_fn, {}), counter.get_total_flops()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_claim_22_before_training_a_word_has_its_even_share(seed):
+    corpus = translation.french(400, 2)
+    example = translation.because("animal", "street", "tired")
+    maps = translation.translator(corpus, seed=seed).eval()(
+        corpus.batch([example]).source, torch.tensor([[1]]), weights=True
+    )
+    nouns = torch.cat(maps.encoder, dim=1)[0, :, example.facts["it"]][
+        :, [example.facts["referent"], example.facts["distractor"]]
+    ]
+    assert nouns.max() < 0.3
+    assert abs(nouns.mean() - 1 / len(example.source)) < 0.05
+
+
+def test_claim_23_all_the_weight_and_no_effect():
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(4, 1).double(), torch.zeros(1, 5, 4, dtype=torch.float64)
+    x[..., :3] = torch.randn(1, 5, 3)
+    with torch.no_grad():
+        layer.w_q[3], layer.w_k[3] = 0, 0
+        layer.w_v.zero_()[3] = 1  # a value says only what stands in the last place, and that is the same in all rows
+        x[0, 2, :3] *= 9
+    weights = layer(x, weights=True).weights[0, 0, 0]
+    most, least = weights.argmax().item(), weights.argmin().item()
+    before = layer(x).out[0, 0]
+    with cut(layer, [0], [most]):
+        assert torch.allclose(layer(x).out[0, 0], before)
+    with torch.no_grad():
+        x[0, least, 3] = 100 / weights[least]  # now the smallest weight decides
+    before = layer(x).out[0, 0]
+    with cut(layer, [0], [least]):
+        assert not torch.allclose(layer(x).out[0, 0], before, atol=0.1)
+
+
 def test_claim_24_a_short_chain_and_more_operations():
     project, cell = torch.nn.Linear(8, 24), torch.nn.RNN(8, 8, batch_first=True)
     for n in (16, 64):
@@ -309,6 +346,10 @@ def test_claim_25_every_pair_in_one_layer_at_a_weight_a_pair():
     for n in (10, 40):
         assert attention(*torch.randn(3, n, 8)).weights.numel() == n**2
     torch.testing.assert_close(attention(x, x, x).out, attention(x, x, x, weights=False).out)
+    sizes, x = [], torch.randn(100, 8, dtype=torch.float64)
+    options = {"score": lambda q, k: sizes.append(len(q) * len(k)) or scaled_dot(q, k), "weights": False}
+    torch.testing.assert_close(attention(x, x, x, block=16, **options).out, attention(x, x, x).out)
+    assert max(sizes) == 16**2
 
 
 def _first_against_last(cell, n=20):
@@ -326,3 +367,13 @@ def test_claim_26_forgetting_is_a_setting_of_the_gates():
     with torch.no_grad():
         gru.bias_hh_l0[16:32] = 6.0  # the gates z close to one: the state stays as it is
     assert _first_against_last(gru) > 0.5
+
+
+def test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).double().eval()
+    source, target = torch.randint(4, 9, (2, 5)), torch.randint(3, 9, (2, 6))
+    state = model.remember(source, n_max=6)
+    steps = torch.cat([model.step(token, state) for token in target.split(1, dim=1)], dim=1)
+    torch.testing.assert_close(steps, model(source, target).logits)
+    assert probes.causality(lambda y: model(source, y).logits, target, n_tokens=9)

@@ -1,0 +1,98 @@
+"""The distribution that a token is drawn from, and the drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnlib._checks import check_at_least_one, check_floats, check_positive
+from attnlib._random import Seed, generator
+from attnlib.core import masked_softmax
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["draw", "likeliest", "probabilities"]
+
+
+def probabilities(
+    logits: Float[Tensor, "... vocabulary"],
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Float[Tensor, "... vocabulary"]:
+    r"""The distribution that `sample` draws from.
+
+    .. math:: p_i \propto m_i \exp(\text{logit}_i / \text{temperature})
+
+    Only the ``top_k`` likeliest tokens stay (:math:`m_i = 1`), and of these the likeliest ones that together have at
+    least the probability ``top_p``: never none.
+
+    Raises ``ValueError`` when ``temperature`` is not positive, ``top_k`` below one or ``top_p`` outside (0, 1],
+    ``TypeError`` when one is no number.
+
+    Source: Fan, Lewis, Dauphin (2018), section 5.1, for top k; Holtzman et al. (2020), sections 3.1 to 3.3, for the
+    rest.
+
+    >>> logits = torch.tensor([0.5, 0.3, 0.2]).log()
+    >>> probabilities(logits, top_p=0.7)
+    tensor([0.6250, 0.3750, 0.0000])
+    """
+    check_floats(logits=logits)
+    _check(temperature, top_k, top_p)
+    scaled = (logits - logits.amax(-1, keepdim=True)) / temperature
+    if top_k is None and top_p is None:
+        return masked_softmax(scaled)
+    ranked, order = scaled.sort(dim=-1, descending=True, stable=True)
+    kept = torch.arange(logits.shape[-1], device=logits.device) < (top_k or logits.shape[-1])
+    if top_p is not None:
+        p = masked_softmax(ranked, kept)
+        before = p.cumsum(-1) - p
+        kept = kept & (before < top_p)
+    mask = torch.zeros_like(scaled, dtype=torch.bool).scatter(-1, order, kept.expand_as(order))
+    return masked_softmax(scaled, mask)
+
+
+def likeliest(logits: Float[Tensor, "batch vocabulary"]) -> Int[Tensor, " batch"]:
+    """The token with the highest logit.
+
+    >>> likeliest(torch.tensor([[0.0, 2.0, 1.0]]))
+    tensor([1])
+    """
+    return logits.argmax(-1)
+
+
+def draw(seed: Seed, temperature: float, top_k: int | None, top_p: float | None) -> Callable[[Tensor], Tensor]:
+    """A function that draws a token for each row of logits, from random numbers of its own.
+
+    A number is drawn for each row, and the token is the one in whose stretch of the cumulated probabilities it falls.
+
+    >>> draw(seed=0, temperature=1.0, top_k=1, top_p=None)(torch.tensor([[0.0, 2.0, 1.0]]))
+    tensor([1])
+    """
+    _check(temperature, top_k, top_p)
+    numbers = generator(seed)
+
+    def drawn(logits: Tensor) -> Tensor:
+        p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
+        upto = p.double().cumsum(-1)
+        at = torch.from_numpy(numbers.random(len(p))).to(upto)[:, None] * upto[:, -1:]
+        return (upto <= at).sum(-1)
+
+    return drawn
+
+
+def _check(temperature: float, top_k: int | None, top_p: float | None) -> None:
+    check_positive("temperature", temperature)
+    if top_k is not None:
+        check_at_least_one("top_k", top_k)
+    if top_p is not None:
+        if isinstance(top_p, bool) or not isinstance(top_p, Real):
+            raise TypeError(f"top_p must be a number; got {type(top_p).__name__}")
+        if not 0 < top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
