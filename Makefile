@@ -41,7 +41,7 @@ book: .venv/book ## make the book, as web pages in book/_build/html
 	$(PY) -m sphinx -q -W --keep-going -c book -d book/_build/doctrees book/_build/source book/_build/html
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
-bench: .venv/bench ## compare with other implementations, in about five minutes
+bench: .venv/bench ## compare with other implementations, and train ten translators, in about ten minutes
 	KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
 
 # One empty file each says what is installed: a second run costs nothing.

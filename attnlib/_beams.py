@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,6 +95,8 @@ def search(model: Writer, begun: Begun, n_max: int, *, width: int, alpha: float,
     options = {"n_new": n_max - prompt.shape[1], "n_best": n_best, "alpha": alpha, "end": end, "pad": pad}
     beams = Beams(n_rows, width, like=prompt, **options)
     while True:
+        if logits.isnan().any():
+            raise ValueError("logits must hold no NaN; the model's do")
         log_p = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
         rows, tokens = beams.advance(log_p)
         if len(rows) == 0:
@@ -116,8 +118,8 @@ def check_beams(width: int, length_penalty: float, n_best: int) -> None:
     check_at_least_one("width", width)
     if isinstance(length_penalty, bool) or not isinstance(length_penalty, Real):
         raise TypeError(f"length_penalty must be a number; got {type(length_penalty).__name__}")
-    if not (isfinite(length_penalty) and length_penalty >= 0):
-        raise ValueError(f"length_penalty must be finite and not negative; got {length_penalty}")
+    if not 0 <= length_penalty <= 10:  # GNMT's is 0.6 to 0.7; beyond, scores run out of digits
+        raise ValueError(f"length_penalty must be from 0 to 10; got {length_penalty}")
     if check_at_least_one("n_best", n_best) > width:
         raise ValueError(f"n_best must be at most width = {width}; got {n_best}")
 

@@ -55,6 +55,8 @@ def because(
     for name, word, known in (("animal", animal, ANIMALS), ("place", place, PLACES), ("verb", verb, VERBS)):
         _known(name, word, known)
     _known("adjective", adjective, sum(ADJECTIVES.values(), ()))
+    if len(colours) != 2:
+        raise ValueError(f"colours must be two, for the animal and the place, or empty strings; got {colours!r}")
     nouns = {"animal": animal, "place": place}
     kind = "animal" if adjective in OF_ANIMALS else "place"
     other = "place" if kind == "animal" else "animal"
@@ -91,7 +93,9 @@ def other_gender(example: Example, noun: str) -> Example:
     l' animal n' a pas traversé le champ parce qu' il était trop large
     """
     _known("noun", noun, ("referent", "distractor"))
-    made = example.facts["made of"]
+    made = example.facts.get("made of")
+    if made is None:
+        raise ValueError(f"example must be a sentence that `because` made; got {' '.join(example.source)!r}")
     word = example.source[example.facts[noun]]
     kind, nouns = ("animal", ANIMALS) if word in ANIMALS else ("place", PLACES)
     return because(**made | {kind: nouns[nouns.index(word) - len(nouns) // 2]})

@@ -50,8 +50,8 @@ def probabilities(
         return masked_softmax(scaled)
     ranked, order = scaled.sort(dim=-1, descending=True, stable=True)
     kept = torch.arange(logits.shape[-1], device=logits.device) < (top_k or logits.shape[-1])
-    if top_p is not None:
-        p = masked_softmax(ranked, kept)
+    if top_p is not None and top_p < 1:
+        p = masked_softmax(ranked.double(), kept)  # many small numbers are added up
         before = p.cumsum(-1) - p
         kept = kept & (before < top_p)
     mask = torch.zeros_like(scaled, dtype=torch.bool).scatter(-1, order, kept.expand_as(order))
@@ -61,10 +61,15 @@ def probabilities(
 def likeliest(logits: Float[Tensor, "batch vocabulary"]) -> Int[Tensor, " batch"]:
     """The token with the highest logit.
 
+    Raises ``ValueError`` where they hold NaN.
+
     >>> likeliest(torch.tensor([[0.0, 2.0, 1.0]]))
     tensor([1])
     """
-    return logits.argmax(-1)
+    found = logits.argmax(-1)
+    if logits.gather(-1, found[..., None]).isnan().any():  # to argmax NaN is the largest
+        raise ValueError("logits must hold no NaN; the model's do")
+    return found
 
 
 def draw(seed: Seed, temperature: float, top_k: int | None, top_p: float | None) -> Callable[[Tensor], Tensor]:

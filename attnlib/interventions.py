@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import check_size
+from attnlib._random import integers
 from attnlib.heads import MultiHeadAttention
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def cut(
     [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     layers = [attentions] if isinstance(attentions, nn.Module) else list(attentions)
+    heads = None if heads is None else integers("heads", heads)
     for layer in layers:
         if not isinstance(layer, MultiHeadAttention):
             raise TypeError(f"attentions must be MultiHeadAttention; got {type(layer).__name__}")
@@ -87,10 +89,13 @@ def patch(module: nn.Module, position: Positions, rows: Float[Tensor, "batch n d
 
     def replaced(module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         own = output[0] if isinstance(output, tuple) else output
-        if rows.shape != own.shape:
-            raise ValueError(f"rows must have the shape of the output, {tuple(own.shape)}; got {tuple(rows.shape)}")
+        if own.ndim != 3 or rows.shape != own.shape:
+            raise ValueError(
+                "rows and the output must have one shape, (batch, n, d); "
+                f"got {tuple(rows.shape)} and {tuple(own.shape)}"
+            )
         here = _marked("position", position, len(own), own.shape[-2]).to(own.device)
-        new = torch.where(here[..., None], rows, own)
+        new = torch.where(here[..., None], rows.to(own), own)
         if not isinstance(output, tuple):
             return new
         return type(output)(new, *output[1:]) if hasattr(output, "_fields") else (new, *output[1:])
@@ -109,6 +114,8 @@ def _closing(query: Positions, key: Positions, heads: Sequence[int] | None) -> C
         if options.get("cache") is not None:
             raise ValueError("cut needs all positions at once: run the model without a cache")
         x_q = args[0] if args else options["x_q"]
+        if x_q.ndim != 3:
+            raise ValueError(f"cut needs inputs of shape (batch, n, d_model); got {tuple(x_q.shape)}")
         x_k = args[1] if len(args) > 1 else options.get("x_k")
         n_q, n_k = x_q.shape[-2], (x_q if x_k is None else x_k).shape[-2]
         asks, answers = _marked("query", query, len(x_q), n_q), _marked("key", key, len(x_q), n_k)
@@ -127,12 +134,17 @@ def _marked(name: str, positions: Positions, batch: int, n: int) -> Bool[Tensor,
     """True at the positions of each sequence."""
     if positions is None:
         return torch.ones(batch, n, dtype=torch.bool)
-    positions = positions.tolist() if isinstance(positions, Tensor) else list(positions)
+    try:
+        positions = positions.tolist() if hasattr(positions, "tolist") else list(positions)
+    except TypeError:
+        positions = [positions]
+    if not isinstance(positions, list):
+        positions = [positions]
     if len(positions) != batch:
         raise ValueError(f"{name} must hold an entry for each of the {batch} sequences; got {len(positions)}")
     marked = torch.zeros(batch, n, dtype=torch.bool)
     for row, entry in zip(marked, positions, strict=True):
-        for position in entry if isinstance(entry, Sequence) else [entry]:
+        for position in integers(name, entry if isinstance(entry, Sequence) else [entry]):
             if check_size(name, position) >= n:
                 raise ValueError(f"{name} must hold positions from 0 to {n - 1}; got {position}")
             row[position] = True

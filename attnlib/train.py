@@ -96,11 +96,16 @@ def _parser() -> argparse.ArgumentParser:
     what = "; ".join(f"{name}: {words}" for name, words in CORPORA.items())
     parser.add_argument("corpus", choices=CORPORA, help=what)
     parser.add_argument(
-        "--checkpoint", metavar="FOLDER", required=True, default=argparse.SUPPRESS, help="where all is written"
+        "--checkpoint",
+        metavar="FOLDER",
+        type=_folder,
+        required=True,
+        default=argparse.SUPPRESS,
+        help="where all is written",
     )
     add = parser.add_argument
     add("--steps", metavar="N", type=_count, default=700, help="in all; the learning rate falls to 0 at the last")
-    add("--seed", metavar="N", type=_size, default=0, help="of the first weights, the batches and dropout")
+    add("--seed", metavar="N", type=_seed, default=0, help="of the first weights, the batches and dropout")
     add("--batch", metavar="N", type=_count, default=64, help="pairs in a step, those of all processes together")
     add("--lr", metavar="X", type=_rate, default=3e-3, help="the highest learning rate")
     add("--d-model", metavar="N", type=_count, default=64, help="numbers in a row")
@@ -183,6 +188,18 @@ def _size(text: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError(f"must not be negative; got {text}")
     return number
+
+
+def _seed(text: str) -> int:
+    if _size(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"must be below 2**63; got {text}")
+    return int(text)
+
+
+def _folder(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("must name a folder; got nothing")
+    return text
 
 
 def _count(text: str) -> int:

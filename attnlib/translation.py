@@ -209,7 +209,9 @@ def exact_match(model: Transformer, corpus: Corpus, examples: Sequence[Example] 
     >>> exact_match(translator(corpus), corpus)
     0.0
     """
-    examples = corpus.held_out if examples is None else examples
+    examples = corpus.held_out if examples is None else list(examples)
+    if not examples:
+        raise ValueError("examples must hold at least one; got none")
     written = translate(model, corpus, [example.source for example in examples])
     return sum(tuple(w) == tuple(e.target) for w, e in zip(written, examples, strict=True)) / len(examples)
 
@@ -222,6 +224,8 @@ def bleu(written: Iterable[Sequence[str]], examples: Iterable[Example]) -> float
     with r the length of all the right texts and c that of all that was written. Computed by `sacrebleu`, on the
     corpus's own tokens.
 
+    Raises ``ValueError`` when there are not as many texts as examples, ``TypeError`` when a text is a string.
+
     Source: Papineni et al. (2002), section 2.3; Post (2018).
 
     >>> bleu([["one", "hundred", "twenty", "one"]], [number(121)])
@@ -229,5 +233,12 @@ def bleu(written: Iterable[Sequence[str]], examples: Iterable[Example]) -> float
     """
     from sacrebleu import corpus_bleu
 
+    written, examples = list(written), list(examples)
+    if not examples or len(written) != len(examples):
+        raise ValueError(
+            f"written must hold a text for each of the examples, at least one; got {len(written)} and {len(examples)}"
+        )
+    if any(isinstance(text, str) for text in written):
+        raise TypeError("written must hold lists of tokens; got a string. For words, write text.split()")
     texts, right = [" ".join(text) for text in written], [" ".join(example.target) for example in examples]
     return round(corpus_bleu(texts, [right], tokenize="none", force=True).score, 6)

@@ -367,7 +367,7 @@ def test_a_stream_that_nobody_ends_leaves_the_model_as_it_was():
         (lambda m, s: beam(m, s, 9, width=0), ValueError, "width must be at least 1; got 0"),
         (lambda m, s: beam(m, s, 9, width=10), ValueError, "width must be at most the 9 tokens.*got 10"),
         (lambda m, s: beam(m, s, 9, width=2, n_best=3), ValueError, "n_best must be at most width = 2; got 3"),
-        (lambda m, s: beam(m, s, 9, length_penalty=-1), ValueError, "length_penalty must be finite and not neg.*-1"),
+        (lambda m, s: beam(m, s, 9, length_penalty=-1), ValueError, "length_penalty must be from 0 to 10.*-1"),
         (lambda m, s: beam(m, s, 9, length_penalty="a"), TypeError, "length_penalty must be a number; got str"),
     ],
 )
@@ -379,3 +379,19 @@ def test_bad_arguments_are_named(call, error, words):
 def test_padding_stands_at_the_end():
     with pytest.raises(ValueError, match="source must have its padding, 0, at the end"):
         greedy(_recurrent(), torch.tensor([[4, 0, 5]]), 3)
+
+
+def test_top_p_of_one_keeps_every_token_and_small_ones_add_up():
+    logits = 3 * torch.randn(50_000, generator=torch.Generator().manual_seed(0))
+    assert (probabilities(logits, top_p=1.0) > 0).all()
+    kept = (probabilities(torch.zeros(5000, dtype=torch.bfloat16), top_p=0.5) > 0).sum()
+    assert abs(kept - 2500) <= 1
+
+
+@pytest.mark.parametrize("write", [greedy, beam])
+def test_a_model_that_says_nan_is_named(write):
+    model = _model()
+    with torch.no_grad():
+        model.out.weight.fill_(float("nan"))
+    with pytest.raises(ValueError, match="NaN"):
+        write(model, torch.randint(4, 12, (2, 5)), 4)

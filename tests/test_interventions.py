@@ -111,5 +111,21 @@ def test_bad_arguments_are_named(layer, x):
     ):
         layer(x, cache=layer.new_cache(3, 8))
     plain = nn.Identity()
-    with patch(plain, [0, 0, 0], x[:, :2]), pytest.raises(ValueError, match="rows must have the shape of the output"):
+    with patch(plain, [0, 0, 0], x[:, :2]), pytest.raises(ValueError, match="rows and the output must have one shape"):
         plain(x)
+
+
+@pytest.mark.parametrize("key", [torch.tensor([[False, True]] * 3), [True] * 3, [[0.5]] * 3])
+def test_positions_are_integers(layer, x, key):
+    with cut(layer, None, key), pytest.raises(TypeError, match="key must hold integers"):
+        layer(x)
+
+
+def test_inputs_have_one_batch_axis_and_heads_may_come_once(layer, x):
+    with cut(layer, None, [0, 0, 0], heads=iter([2])):
+        assert (layer(x, weights=True).weights[:, 2, :, 0] == 0).all()
+    with cut(layer, None, [0]), pytest.raises(ValueError, match=r"cut needs inputs of shape \(batch, n, d_model\)"):
+        layer(x[None])
+    plain = nn.Identity()
+    with patch(plain, [0] * 6, x[0]), pytest.raises(ValueError, match="rows and the output must have one shape"):
+        plain(x[0])

@@ -16,7 +16,17 @@ from attnlib._french_words import ADJECTIVES, ANIMALS, GENDER, PLACES
 from attnlib._numbers import draw_numbers
 from attnlib._smoothing import smoothed_cross_entropy, smoothing_floor
 from attnlib.text import END, FIRST, PAD
-from attnlib.translation import because, exact_match, french, number, numbers, translate, translator
+from attnlib.translation import (
+    because,
+    bleu,
+    exact_match,
+    french,
+    number,
+    numbers,
+    other_gender,
+    translate,
+    translator,
+)
 
 SOME = [*range(130), 200, 777, 999, 1000, 1001, 1100, 1121, 9999, 20_021, 101_000, 700_017, 999_999]
 GERMAN = """null ein eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn
@@ -168,6 +178,18 @@ def test_bad_arguments_are_named():
         numbers(10, 1, draw="even")
     with pytest.raises(ValueError, match="count must be at most about"):
         draw_because(5000, pairs=[("dog", "lake")], seed=0)
+    with pytest.raises(
+        ValueError, match="written must hold a text for each of the examples, at least one; got 1 and 2"
+    ):
+        bleu([["one"]], [number(1), number(2)])
+    with pytest.raises(TypeError, match="written must hold lists of tokens"):
+        bleu(["one"], [number(1)])
+    with pytest.raises(ValueError, match="examples must hold at least one; got none"):
+        exact_match(translator(corpus), corpus, [])
+    with pytest.raises(ValueError, match="colours must be two"):
+        because("dog", "street", "wide", colours=("red",))
+    with pytest.raises(ValueError, match="example must be a sentence that `because` made; got 'ein und zwanzig'"):
+        other_gender(number(21), "referent")
     with pytest.raises(ValueError, match="smoothing must be at least 0 and below 1; got 1"):
         smoothing_floor(5, 1)
     with pytest.raises(ValueError, match="logits must be"):
