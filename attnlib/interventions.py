@@ -134,12 +134,8 @@ def _marked(name: str, positions: Positions, batch: int, n: int) -> Bool[Tensor,
     """True at the positions of each sequence."""
     if positions is None:
         return torch.ones(batch, n, dtype=torch.bool)
-    try:
-        positions = positions.tolist() if hasattr(positions, "tolist") else list(positions)
-    except TypeError:
-        positions = [positions]
-    if not isinstance(positions, list):
-        positions = [positions]
+    positions = positions.tolist() if hasattr(positions, "tolist") else positions
+    positions = list(positions) if isinstance(positions, Iterable) else [positions]
     if len(positions) != batch:
         raise ValueError(f"{name} must hold an entry for each of the {batch} sequences; got {len(positions)}")
     marked = torch.zeros(batch, n, dtype=torch.bool)
