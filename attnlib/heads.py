@@ -336,12 +336,13 @@ class MultiHeadAttention(nn.Module):
 
     def _projected(self, x: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
         """Of queries (0), keys (1) and values (2) those from ``first`` to before ``last``, split into heads."""
-        weight, bias = self.project.weight, self.project.bias
+        weight, bias, sizes = self.project.weight, self.project.bias, self.sizes[first:last]
         if last - first < 3:
-            rows = (0, sum(self.sizes[:first]), sum(self.sizes[first:last]))
+            rows = (0, sum(self.sizes[:first]), sum(sizes))
             weight, bias = weight.narrow(*rows), bias if bias is None else bias.narrow(*rows)
         heads = [self.n_heads, self.n_kv_heads, self.n_kv_heads][first:last]
-        return split_heads(linear(x, weight, bias), sum(heads)).split_with_sizes(heads, dim=-3)
+        projected = linear(x, weight, bias).split_with_sizes(sizes, dim=-1)  # before the heads: cheaper backwards
+        return tuple(map(split_heads, projected, heads))
 
     def _check(self, **inputs: Tensor | None) -> None:
         weight = self.out.weight

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -17,11 +17,14 @@ from torch import Tensor, nn
 from attnlib._cache import Cache
 from attnlib._checks import check_at_least_one, check_dropout
 from attnlib._places import KINDS, Places
+from attnlib._stepping import stepper
 from attnlib.layers import ACTIVATIONS, NORMS, Decoded, DecoderLayer, EncoderLayer, check_word
 from attnlib.text import END, PAD, START
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
+
+    from attnlib._stepping import Stepper
 
 __all__ = ["Decoder", "Encoder", "State", "Transformer", "TransformerConfig", "Translated"]
 
@@ -224,6 +227,8 @@ class Translated(NamedTuple):
 class State:
     """What a decoder keeps from step to step: the caches of its layers, and which of the source is real.
 
+    ``stepper`` makes a step fast, if it is there: see `attnlib._stepping`.
+
     >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
     >>> model.remember(torch.tensor([[4, 5, 6]]), n_max=7).length
     0
@@ -231,6 +236,7 @@ class State:
 
     caches: list[tuple[Cache, Cache]]
     real: Bool[Tensor, "batch 1 n_source"]
+    stepper: Stepper | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.padded = not bool(self.real.all())
@@ -247,7 +253,24 @@ class State:
         >>> model.remember(torch.tensor([[4, 5, 6]]), n_max=7).select(torch.tensor([0, 0])).real.shape
         torch.Size([2, 1, 3])
         """
-        return State([tuple(cache.select(rows) for cache in pair) for pair in self.caches], self.real[rows])
+        caches = [tuple(cache.select(rows) for cache in pair) for pair in self.caches]
+        return State(caches, self.real[rows], self.stepper)
+
+    def rewind(self, length: int) -> None:
+        """Forget all target positions from ``length`` on.
+
+        >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).eval()
+        >>> state = model.remember(torch.tensor([[4, 5, 6]]), n_max=7)
+        >>> _ = model.step(torch.tensor([[1, 4, 5]]), state)
+        >>> state.rewind(1)
+        >>> state.length
+        1
+        """
+        for own, _ in self.caches:
+            own.length = min(own.length, length)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"stepper": None}  # a copy, or what is pickled, does not hold the model
 
 
 class Transformer(nn.Module):
@@ -301,7 +324,8 @@ class Transformer(nn.Module):
         """Read the source once, and make room for ``n_max`` target positions, for `step`."""
         self._check(source=source)
         memory, real, _ = self._encode(source, weights=False)
-        return State([layer.remember(memory, n_max) for layer in self.decoder.layers], real)
+        caches = [layer.remember(memory, n_max) for layer in self.decoder.layers]
+        return State(caches, real, stepper(self.decoder))
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: State) -> Float[Tensor, "batch n n_target"]:
@@ -318,12 +342,20 @@ class Transformer(nn.Module):
         """
         self._check(target=tokens)
         n, start = tokens.shape[1], state.length
-        with torch.inference_mode():  # which saves a seventh of the time; the logits, made outside, are as any others
-            x = self.target(tokens, start)
-            told = self.target.places.told(n, start + n, like=x)
-            hidden = {"memory_mask": state.real} if state.padded else {}
-            x, _ = self.decoder(x, causal=True, caches=state.caches, **hidden, **told)
-        return self.out(x)
+        try:
+            with torch.inference_mode():  # which saves a seventh of the time; the logits, made outside, are as others
+                x = self.target(tokens, start)
+                options = self.target.places.told(n, start + n, like=x)
+                if state.padded:
+                    options["memory_mask"] = state.real
+                y = state.stepper(x, state.caches, **options) if n == 1 and state.stepper else None
+                if y is None:  # the layers can do more, or name what is wrong
+                    state.rewind(start)
+                    y, _ = self.decoder(x, causal=True, caches=state.caches, **options)
+            return self.out(y)
+        except BaseException:
+            state.rewind(start)  # a step that failed was not made
+            raise
 
     def _encode(self, source: Tensor, weights: bool) -> tuple[Tensor, Tensor, list[Tensor | None]]:
         real = (source != self.config.pad)[:, None]

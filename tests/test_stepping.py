@@ -1,0 +1,250 @@
+"""Steps of one position, looked up beforehand, against the layers that they stand for."""
+
+import pickle
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import nn
+
+from attnlib._stepping import stepper
+from attnlib.decoding import beam, greedy
+from attnlib.heads import MultiHeadAttention
+from attnlib.transformer import Decoder, Transformer, TransformerConfig
+
+SOURCE = torch.tensor([[5, 6, 7, 8], [9, 4, 0, 0]])
+
+
+class Calls:
+    """Counts how often a module is called, without a hook, which would be noticed."""
+
+    def __init__(self, monkeypatch):
+        self.count, forward = 0, Decoder.forward
+
+        def counted(*args, **options):
+            self.count += 1
+            return forward(*args, **options)
+
+        monkeypatch.setattr(Decoder, "forward", counted)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    return Calls(monkeypatch)
+
+
+def _model(**options):
+    torch.manual_seed(0)
+    sizes = {"n_source": 20, "n_target": 25, "d_model": 16, "n_heads": 4}
+    model = Transformer(TransformerConfig(**sizes | options)).double().eval()
+    for p in model.parameters():
+        if p.ndim == 1:
+            nn.init.normal_(p)  # biases and gains that matter
+    return model
+
+
+def _begun(model, source=SOURCE):
+    state = model.remember(source, n_max=9)
+    model.step(torch.tensor([[1, 7], [1, 8]])[: len(source)], state)
+    return state
+
+
+def _step(model, state, token=3):
+    return model.step(torch.full((len(state.real), 1), token), state)
+
+
+def _by_layers(model, state, token=3):
+    state = deepcopy(state)
+    assert state.stepper is None
+    return _step(model, state, token)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"norm": "rms", "activation": "swiglu", "n_kv_heads": 2, "bias": False},
+        {"activation": "gelu", "n_kv_heads": 1, "position": "rotary"},
+        {"activation": "silu", "position": "alibi", "final_norm": False, "n_decoder_layers": 3},
+        {"position": "relative", "n_kv_heads": 2, "final_norm": True, "norm": "rms"},
+        {"position": "learned", "norm_embeddings": True, "tie": "none", "d_ff": 7},
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_step_is_what_the_layers_do(calls, options, norm_first, rows):
+    model = _model(norm_first=norm_first, **options)
+    state = _begun(model, SOURCE[:rows])
+    want, called = _by_layers(model, state), calls.count
+    torch.testing.assert_close(_step(model, state), want, atol=1e-12, rtol=0)
+    assert calls.count == called, "the layers were run"
+    assert state.length == 3
+
+
+def test_several_positions_go_through_the_layers(calls):
+    model = _model()
+    _begun(model)
+    assert calls.count == 1
+
+
+def _hook(model):
+    model.decoder.layers[1].feed.enter.register_forward_hook(lambda module, args, out: out * 0)
+
+
+def _early_hook(model):
+    model.decoder.layers[0].cross.register_forward_pre_hook(lambda module, args: (args[0] * 0, *args[1:]))
+
+
+def _without(model):
+    model.decoder.layers[0].attend = model.decoder.layers[0].attend.without(1)
+
+
+def _new_weight(model):
+    model.decoder.layers[0].cross.out.weight = nn.Parameter(torch.zeros(16, 16, dtype=torch.float64))
+
+
+def _new_norm(model):
+    model.decoder.norm = nn.Identity().eval()
+
+
+def _own_forward(model):
+    feed = model.decoder.layers[0].feed
+    feed.forward = lambda x: 0 * x
+
+
+@pytest.mark.parametrize("change", [_hook, _early_hook, _without, _new_weight, _new_norm, _own_forward])
+@pytest.mark.parametrize("when", ["before", "between"])
+def test_what_was_changed_is_noticed(calls, change, when):
+    model = _model()
+    untouched = _step(model, _begun(model))
+    if when == "before":
+        change(model)
+    state = _begun(model)
+    if when == "between":
+        change(model)
+    want, called = _by_layers(model, state), calls.count
+    torch.testing.assert_close(got := _step(model, state), want, atol=1e-12, rtol=0)
+    assert (got - untouched).abs().max() > 1e-6
+    assert calls.count == called + (change not in (_without, _new_weight, _new_norm) or when == "between")
+
+
+def test_a_hook_that_is_gone_is_no_hook(calls):
+    model = _model()
+    state = _begun(model)
+    handle = model.decoder.layers[0].register_forward_hook(lambda *_: None)
+    _step(model, state)
+    handle.remove()
+    called = calls.count
+    _step(model, state)
+    assert calls.count == called
+
+
+def test_training_drops(calls):
+    model = _model(dropout=0.5)
+    state = _begun(model)
+    model.decoder.layers[0].feed.train()
+    one, two = (_step(model, _copy(model, state)) for _ in range(2))
+    assert not torch.equal(one, two)
+
+
+def _copy(model, state):
+    other = deepcopy(state)
+    other.stepper = stepper(model.decoder)
+    return other
+
+
+def test_weights_that_learned_are_used():
+    model = _model()
+    state = _begun(model)
+    with torch.no_grad():
+        model.decoder.layers[0].cross.project.weight.mul_(-1)
+    torch.testing.assert_close(_step(model, state), _by_layers(model, _rewound(state)), atol=1e-12, rtol=0)
+
+
+def _rewound(state):
+    state.rewind(state.length - 1)
+    return state
+
+
+def test_other_modules_are_called():
+    model = _model()
+
+    class Louder(MultiHeadAttention):
+        def forward(self, *args, **options):
+            said = super().forward(*args, **options)
+            return said._replace(out=3 * said.out)
+
+    model.decoder.layers[0].attend.__class__ = Louder
+    assert stepper(model.decoder) is None
+    assert greedy(model, SOURCE, 4).shape[0] == 2
+
+
+class Stepping(nn.Module):
+    def __init__(self, model, state):
+        super().__init__()
+        self.decoder, self.state = model.decoder, state
+
+    def forward(self, row):
+        return self.state.stepper(row, self.state.caches, memory_mask=self.state.real)
+
+
+def test_a_functional_call_is_followed():
+    model = _model()
+    module, row = Stepping(model, _begun(model)), torch.randn(2, 1, 16, dtype=torch.float64)
+    weights = {name: torch.zeros_like(p) for name, p in module.named_parameters()}
+    assert torch.func.functional_call(module, weights, (row,)) is None
+    with torch.no_grad():
+        assert module(row) is not None
+
+
+def test_what_no_kernel_can_do_goes_through_the_layers():
+    model = _model(n_heads=16)  # one number each: a score is infinite, but never the sum of two infinities
+    state = _begun(model)
+    with torch.no_grad():
+        model.decoder.layers[0].attend.project.weight[:32].mul_(1e160)  # scores overflow
+    got = _step(model, state)
+    assert state.length == 3
+    assert got.isfinite().all()
+
+
+def test_a_step_that_failed_was_not_made():
+    model = _model()
+    state = _begun(model)
+    with torch.no_grad():
+        model.decoder.layers[1].attend.project.weight[0, 0] = torch.nan
+    with pytest.raises(ValueError, match="q holds NaN"):
+        _step(model, state)
+    assert [own.length for own, _ in state.caches] == [2, 2]
+    hook = model.decoder.layers[1].register_forward_pre_hook(_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _step(model, state)
+    hook.remove()
+    assert [own.length for own, _ in state.caches] == [2, 2]
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_full_cache_is_named():
+    model = _model()
+    state = model.remember(SOURCE, n_max=1)
+    _step(model, state)
+    with pytest.raises(ValueError, match="it holds 1 of 1 positions; got 1 more"):
+        _step(model, state)
+    with pytest.raises(ValueError, match=r"cache was made for .* = \(2, 4, 4\); got \(3, 4, 4\)"):
+        model.step(torch.ones(3, 1, dtype=torch.long), model.remember(SOURCE, n_max=2))
+
+
+def test_a_state_can_be_kept():
+    model = _model()
+    state = _begun(model)
+    kept = pickle.loads(pickle.dumps(state))
+    torch.testing.assert_close(_step(model, kept), _step(model, state), atol=1e-12, rtol=0)
+
+
+def test_beams_use_it(calls):
+    model = _model()
+    found = beam(model, SOURCE, 6, width=3)
+    assert calls.count == 0
+    assert found.tokens.shape[0] == 2
