@@ -6,8 +6,9 @@ r"""Several attentions side by side, each with its own view of queries, keys and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -216,7 +217,7 @@ class MultiHeadAttention(nn.Module):
         if cache is not None and cache.frozen:
             if not x_k is x_v is rotate is None:
                 raise ValueError("x_k, x_v and rotate must be left out with a cache from `remember`; got one of them")
-            q, (k, v) = self._projected(x_q, 0, 1)[0], cache.contents()
+            (q,), (k, v) = self._projected((x_q, 1), (None, 2)), cache.contents()
         else:
             q, k, v = self._queries_keys_values(x_q, x_k, x_v)
             if rotate is not None:
@@ -256,7 +257,7 @@ class MultiHeadAttention(nn.Module):
         True
         """
         self._check(x_k=x_k)
-        return Cache(*self._projected(x_k, 1, 3), length=x_k.shape[-2], frozen=True)
+        return Cache(*self._projected((None, 1), (x_k, 2)), length=x_k.shape[-2], frozen=True)
 
     def without(self, *heads: int) -> MultiHeadAttention:
         """A copy in which these heads contribute nothing: their rows of ``w_o`` are zero.
@@ -324,25 +325,31 @@ class MultiHeadAttention(nn.Module):
         out, alpha = attention(q, k.unsqueeze(-3), v.unsqueeze(-3), mask=mask, bias=bias, **options)
         return Attended(out.flatten(-4, -3), None if alpha is None else alpha.flatten(-4, -3))
 
-    def _queries_keys_values(self, x_q: Tensor, x_k: Tensor | None, x_v: Tensor | None) -> tuple[Tensor, ...]:
+    def _queries_keys_values(self, x_q: Tensor, x_k: Tensor | None, x_v: Tensor | None) -> list[Tensor]:
         """Projected and split into heads, with as few products as the inputs allow."""
         x_k = x_q if x_k is None else x_k
         x_v = x_k if x_v is None else x_v
         if x_q is x_k is x_v:
-            return self._projected(x_q, 0, 3)
-        if x_k is x_v:
-            return *self._projected(x_q, 0, 1), *self._projected(x_k, 1, 3)
-        return tuple(self._projected(x, i, i + 1)[0] for i, x in enumerate((x_q, x_k, x_v)))
+            return self._projected((x_q, 3))
+        return self._projected((x_q, 1), (x_k, 2)) if x_k is x_v else self._projected((x_q, 1), (x_k, 1), (x_v, 1))
 
-    def _projected(self, x: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
-        """Of queries (0), keys (1) and values (2) those from ``first`` to before ``last``, split into heads."""
-        weight, bias, sizes = self.project.weight, self.project.bias, self.sizes[first:last]
-        if last - first < 3:
-            rows = (0, sum(self.sizes[:first]), sum(sizes))
-            weight, bias = weight.narrow(*rows), bias if bias is None else bias.narrow(*rows)
-        heads = [self.n_heads, self.n_kv_heads, self.n_kv_heads][first:last]
-        projected = linear(x, weight, bias).split_with_sizes(sizes, dim=-1)  # before the heads: cheaper backwards
-        return tuple(map(split_heads, projected, heads))
+    def _projected(self, *inputs: tuple[Tensor | None, int]) -> list[Tensor]:
+        """The heads of queries, keys and values, in this order, so many from each input; from None, none.
+
+        The weights, and what they make, are cut once and before the heads: the gradients are then joined by one copy.
+        """
+        rows, found = iter(self.sizes), []
+        sizes = [list(islice(rows, count)) for _, count in inputs]
+
+        def cut(w: Tensor | None) -> Sequence[Tensor | None]:
+            return [w] * len(inputs) if w is None or len(inputs) == 1 else w.split_with_sizes(list(map(sum, sizes)))
+
+        parameters = cut(self.project.weight), cut(self.project.bias)
+        for (x, _), size, weight, bias in zip(inputs, sizes, *parameters, strict=True):
+            if x is not None:
+                parts = linear(x, weight, bias).split_with_sizes(size, dim=-1)
+                found += [split_heads(part, part.shape[-1] // self.d_head) for part in parts]
+        return found
 
     def _check(self, **inputs: Tensor | None) -> None:
         weight = self.out.weight

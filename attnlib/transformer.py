@@ -225,7 +225,7 @@ class Translated(NamedTuple):
 
 @dataclass
 class State:
-    """What a decoder keeps from step to step: the caches of its layers, and which of the source is real.
+    """What a decoder keeps: the caches of its layers, and which of the source is ``real``, None if all of it is.
 
     ``stepper`` makes a step fast, if it is there: see `attnlib._stepping`.
 
@@ -235,11 +235,8 @@ class State:
     """
 
     caches: list[tuple[Cache, Cache]]
-    real: Bool[Tensor, "batch 1 n_source"]
+    real: Bool[Tensor, "batch 1 n_source"] | None
     stepper: Stepper | None = field(default=None, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        self.padded = not bool(self.real.all())
 
     @property
     def length(self) -> int:
@@ -250,11 +247,11 @@ class State:
         """A state of its own for these ``rows`` of the batch, as a search needs when it goes on with some.
 
         >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
-        >>> model.remember(torch.tensor([[4, 5, 6]]), n_max=7).select(torch.tensor([0, 0])).real.shape
+        >>> model.remember(torch.tensor([[4, 5, 0]]), n_max=7).select(torch.tensor([0, 0])).real.shape
         torch.Size([2, 1, 3])
         """
         caches = [tuple(cache.select(rows) for cache in pair) for pair in self.caches]
-        return State(caches, self.real[rows], self.stepper)
+        return State(caches, None if self.real is None else self.real[rows], self.stepper)
 
     def rewind(self, length: int) -> None:
         """Forget all target positions from ``length`` on.
@@ -346,8 +343,7 @@ class Transformer(nn.Module):
             with torch.inference_mode():  # which saves a seventh of the time; the logits, made outside, are as others
                 x = self.target(tokens, start)
                 options = self.target.places.told(n, start + n, like=x)
-                if state.padded:
-                    options["memory_mask"] = state.real
+                options["memory_mask"] = state.real
                 y = state.stepper(x, state.caches, **options) if n == 1 and state.stepper else None
                 if y is None:  # the layers can do more, or name what is wrong
                     state.rewind(start)
@@ -357,8 +353,9 @@ class Transformer(nn.Module):
             state.rewind(start)  # a step that failed was not made
             raise
 
-    def _encode(self, source: Tensor, weights: bool) -> tuple[Tensor, Tensor, list[Tensor | None]]:
+    def _encode(self, source: Tensor, weights: bool) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         real = (source != self.config.pad)[:, None]
+        real = None if real.all() else real  # a mask that hides nothing would cost as much as one that does
         x = self.source(source)
         told = self.source.places.told(source.shape[1], source.shape[1], like=x)
         memory, alphas = self.encoder(x, mask=real, weights=weights, **told)

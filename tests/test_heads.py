@@ -291,7 +291,7 @@ def test_logits_of_a_step_may_be_changed_and_padding_still_counts():
     start = torch.tensor([[1]])
     for source in (whole, cut):
         state = model.remember(source, n_max=4)
-        assert state.padded == (source is cut)
+        assert (state.real is None) == (source is whole)
         logits = model.step(start, state)
         torch.testing.assert_close(logits, model(source, start).logits.detach())
         logits[..., 0] = -1.0

@@ -50,7 +50,7 @@ def _begun(model, source=SOURCE):
 
 
 def _step(model, state, token=3):
-    return model.step(torch.full((len(state.real), 1), token), state)
+    return model.step(torch.full((len(state.caches[0][0].k), 1), token), state)
 
 
 def _by_layers(model, state, token=3):
