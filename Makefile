@@ -6,7 +6,7 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint format build pull parity book bench
+.PHONY: help lab test lint format build pull parity book bench seeds
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +41,11 @@ book: .venv/book ## make the book, as web pages in book/_build/html
 	$(PY) -m sphinx -q -W --keep-going -c book -d book/_build/doctrees book/_build/source book/_build/html
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
-bench: .venv/bench ## compare with other implementations, and train ten translators, in about ten minutes
+bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md
 	KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
+
+seeds: .venv/tester ## train the translators of lesson 12 from five seeds each, and write benchmarks/SEEDS.md
+	$(PY) benchmarks/seeds.py
 
 # One empty file each says what is installed: a second run costs nothing.
 .venv/learner: requirements.txt constraints.txt pyproject.toml

@@ -49,7 +49,7 @@ def training() -> list[Row]:
     }
     run = step(mine, lambda x, y: mine(x, y).logits)
     name = "training step, 2 + 2 layers, d 128, 64 × 16 tokens"
-    why = "two thirds of our step are matrix products, and theirs has the same"
+    why = "two thirds of our step are matrix products; written flat, without modules and checks, it gains 2 to 5 %"
     return compare(name, run, peers, dict.fromkeys(peers, 1.15), turns=15, bounds=dict.fromkeys(peers, why))
 
 
@@ -82,9 +82,7 @@ def generation() -> list[Row]:
     }
     targets = dict(zip(peers, (5.0, 2.3), strict=True))
     name = f"writing {WRITTEN} tokens, 2 + 2 layers, d 128, cached"
-    why = "at this size a token is some hundred calls of Python and small kernels"
-    bounds = dict.fromkeys(peers, why)
-    return compare(name, lambda: greedy(mine, source, WRITTEN), peers, targets, turns=7, bounds=bounds)
+    return compare(name, lambda: greedy(mine, source, WRITTEN), peers, targets, turns=7)
 
 
 def rows() -> Iterator[list[Row]]:

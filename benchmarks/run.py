@@ -1,13 +1,10 @@
 """How fast is the library beside others? ``make bench`` runs this: it writes ``RESULTS.md`` and ``results.png`` here.
 
-``SECTIONS`` lists what is compared. Each section is a function that yields lists of rows, one case after another. What
-is no comparison goes into ``APPENDICES``: functions that return a piece of Markdown, which is put below the table.
+``SECTIONS`` lists what is compared. Each section is a function that yields lists of rows, one case after another.
 """
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,8 +15,7 @@ import memory
 import models
 import numpy as np
 import regression
-import torch
-import translator
+from machine import described
 from measure import TURNS, Row
 from tqdm import tqdm
 
@@ -27,7 +23,7 @@ from attnlib._picture import INK, OUTPUT, PALE, QUERY, Picture, in_style, label,
 
 HERE = Path(__file__).parent
 SECTIONS: list[Callable[[], Iterator[list[Row]]]] = [layers.rows, models.rows, memory.rows, regression.rows]
-APPENDICES: list[Callable[[], str]] = [translator.appendix]
+PEERS = ("transformers", "x-transformers", "statsmodels")
 
 HEAD = """\
 # Results
@@ -38,26 +34,6 @@ Everything runs in turns in one process, {turns} turns a row unless it takes lon
 divided by what we take, in the same turn: above 1, we take less. Between medians, the quartiles of the turns. The
 matrix products alone, which no implementation can do without, are a peer whose ratio cannot be large.
 """
-
-
-def machine() -> str:
-    """What the numbers depend on, without a name of the machine."""
-    model = platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    versions = {"Python": platform.python_version(), "torch": torch.__version__, "NumPy": np.__version__}
-    for name in ("transformers", "x-transformers", "statsmodels"):
-        versions[name] = _version(name)
-    said = ", ".join(f"{name} {version}" for name, version in versions.items())
-    capability = torch.backends.cpu.get_cpu_capability()
-    return f"{model} ({capability}), {os.cpu_count()} cores, {torch.get_num_threads()} threads; {said}"
-
-
-def _version(name: str) -> str:
-    from importlib.metadata import version
-
-    return version(name)
 
 
 def table(rows: list[Row]) -> str:
@@ -109,8 +85,8 @@ def main() -> None:
                 bar.update(len(some))
                 for row in some:
                     bar.write(f"{_digits(row.quartiles[1]):>6}  {row.case} | {row.peer}")
-    page = [HEAD.format(machine=machine(), turns=TURNS), table(rows), *(appendix() for appendix in APPENDICES)]
-    (HERE / "RESULTS.md").write_text("\n".join(page), encoding="utf-8")
+    page = HEAD.format(machine=described(*PEERS), turns=TURNS) + "\n" + table(rows)
+    (HERE / "RESULTS.md").write_text(page, encoding="utf-8")
     picture(rows).save(HERE / "results.png")
     missed = [row for row in rows if not row.reached]
     print(f"{len(rows)} rows in {time.perf_counter() - started:.0f} s, {len(missed)} targets missed")

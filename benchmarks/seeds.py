@@ -1,11 +1,13 @@
-"""The translators of lesson 12, five seeds of each: what one seed cannot say. `run` puts it below its table."""
+"""The translators of lesson 12, five seeds of each: what one seed cannot say. ``make seeds`` writes ``SEEDS.md``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from time import perf_counter
 
 import torch
+from machine import described
 from tqdm import tqdm
 
 from attnlib import translation
@@ -18,7 +20,9 @@ from attnlib.translation import Corpus, Example, exact_match, number
 SEEDS, STEPS, BATCH, LATER = range(5), 700, 64, 4
 
 WORDS = f"""\
-## The translators of lesson 12
+# Five seeds of the translators of lesson 12
+
+Made by `make seeds`, on {described()}.
 
 From German numbers to English ones, {STEPS} steps of {BATCH}, the recipe of the course, greedy decoding. A share is
 that of numbers translated without a mistake. A new number is none of those that were trained on.
@@ -35,8 +39,8 @@ those without, as they are and with all positions of the decoder {LATER} further
 """
 
 
-def appendix() -> str:
-    """Both tables as Markdown."""
+def page() -> str:
+    """Both tables, as Markdown."""
     mixed, uniform = (translation.numbers(draw=draw) for draw in ("mixed", "uniform"))
     small = [number(n) for n in range(1000)]
     short = [e for e in _new([*small, *mixed.train], uniform) if len(e.target) == 3 and e.target[-1] != "thousand"]
@@ -92,4 +96,4 @@ def _new(examples: Iterable[Example], corpus: Corpus) -> list[Example]:
 
 
 if __name__ == "__main__":
-    print(appendix())
+    (Path(__file__).parent / "SEEDS.md").write_text(page(), encoding="utf-8")
