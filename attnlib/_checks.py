@@ -232,5 +232,13 @@ def check_scores(scores: Array, n_q: int, n_k: int) -> None:
         raise ValueError(f"score must return shape (..., n_q, n_k) = (..., {n_q}, {n_k}); got {got}")
 
 
+def check_largest(top: Array) -> None:
+    """Raise where a query's largest score is NaN, which it is when any of its scores is."""
+    xp = namespace(top)
+    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64)))
+    if count:
+        raise ValueError(f"score must return numbers; got NaN for {count} of {prod(top.shape)} queries")
+
+
 def _library(x: Array) -> str:
     return "torch" if is_torch(x) else "NumPy"

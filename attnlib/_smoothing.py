@@ -3,6 +3,7 @@ r"""Label smoothing: a target that is not quite certain, and the loss that even 
 from __future__ import annotations
 
 from math import log
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from attnlib._checks import check_at_least_one
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from torch import Tensor
 
-__all__ = ["smoothed_cross_entropy", "smoothing_floor"]
+__all__ = ["check_smoothing", "smoothed_cross_entropy", "smoothing_floor"]
 
 
 def smoothed_cross_entropy(
@@ -25,7 +26,7 @@ def smoothed_cross_entropy(
     Returns the sum over the tokens that are not ``pad``, and their number: the mean over a batch is the one divided by
     the other, also when the batch is shared among processes.
 
-    Raises ``ValueError`` when ``smoothing`` is outside [0, 1) or shapes do not fit.
+    Raises ``ValueError`` when ``smoothing`` is outside [0, 1) or shapes do not fit, ``TypeError`` for no number.
 
     Source: Szegedy et al. (2016), section 7.
 
@@ -36,7 +37,7 @@ def smoothed_cross_entropy(
     """
     from torch.nn.functional import cross_entropy
 
-    _check_smoothing(smoothing)
+    check_smoothing(smoothing)
     if logits.ndim != 3 or logits.shape[:-1] != target.shape:
         raise ValueError(
             f"logits must be (batch, n, n_tokens) for a target (batch, n); got {tuple(logits.shape)} and "
@@ -56,13 +57,19 @@ def smoothing_floor(n_tokens: int, smoothing: float = 0.1) -> float:
     >>> smoothing_floor(30, 0.0), round(smoothing_floor(30, 0.1), 3)
     (0.0, 0.643)
     """
-    _check_smoothing(smoothing)
+    check_smoothing(smoothing)
     other = smoothing / check_at_least_one("n_tokens", n_tokens)
     right = 1 - smoothing + other
     rest = (n_tokens - 1) * other
     return -(right * log(right) + (rest * log(other) if rest else 0.0)) + 0.0  # not -0.0
 
 
-def _check_smoothing(smoothing: float) -> None:
+def check_smoothing(smoothing: float) -> None:
+    """Raise unless ``smoothing`` is a share below one.
+
+    >>> check_smoothing(0.1)
+    """
+    if isinstance(smoothing, bool) or not isinstance(smoothing, Real):
+        raise TypeError(f"smoothing must be a number; got {type(smoothing).__name__}")
     if not 0 <= smoothing < 1:
         raise ValueError(f"smoothing must be at least 0 and below 1; got {smoothing}")

@@ -21,6 +21,7 @@ from attnlib._checks import (
     check_block,
     check_dropout,
     check_features,
+    check_largest,
     check_numbers,
     check_scores,
     check_shapes,
@@ -89,7 +90,7 @@ def attention(
     Raises
     ------
     ValueError
-        Shapes that do not fit, a mask or a bias that does not broadcast, NaN in ``q``, ``k`` or ``bias``,
+        Shapes that do not fit, a mask or a bias that does not broadcast, NaN in ``q``, ``k``, ``bias`` or the scores,
         anything but finite numbers in ``v``, a dropout outside [0, 1), ``causal`` with more queries than keys, a
         block below one or beside weights.
     TypeError
@@ -165,7 +166,8 @@ def exponentials(
 
     .. math:: m_{ij} \exp(s_{ij} - \max_{j'} s_{ij'}) \quad\text{and}\quad \sum_{j'} m_{ij'} \exp(\ldots)
 
-    ``top`` is subtracted, the row's largest score unless given. Nothing is checked: `attention` has done so.
+    ``top`` is subtracted, the row's largest score unless given. Of what `attention` checks, only NaN among the scores
+    is left to be found here, and raises ``ValueError``.
 
     Source: as `masked_softmax`.
 
@@ -180,6 +182,7 @@ def exponentials(
     if scores.shape[-1] == 0:  # no keys at all
         return scores, xp.ones((*scores.shape[:-1], 1), dtype=scores.dtype, device=scores.device)
     top = xp.max(scores, axis=-1, keepdims=True) if top is None else top
+    check_largest(top)
     if xp.any(top == inf):
         scores = xp.where(top == inf, xp.where(scores == inf, xp.zeros_like(scores), -inf), scores)
     say = xp.exp(scores - xp.where(xp.isfinite(top), top, 0.0))

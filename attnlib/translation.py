@@ -21,7 +21,7 @@ from attnlib._french_words import ANIMALS, PLACES
 from attnlib._numbers import draw_numbers, english, german, number
 from attnlib._random import Seed, generator
 from attnlib._schedules import warmup_cosine
-from attnlib._smoothing import smoothed_cross_entropy, smoothing_floor
+from attnlib._smoothing import check_smoothing, smoothed_cross_entropy, smoothing_floor
 from attnlib.decoding import greedy
 from attnlib.recurrent import shift_right
 from attnlib.text import END, Pairs, Vocabulary, by_length, pad
@@ -172,11 +172,14 @@ def loss(smoothing: float = 0.1) -> Callable[[Transformer, Pairs], tuple[Tensor,
 
     .. math:: -\sum_t \sum_y \Big((1 - \varepsilon)\,[y = y_t] + \frac{\varepsilon}{n}\Big) \log p(y \mid y_{<t}, x)
 
+    Raises as `attnlib.training.smoothed_cross_entropy`.
+
     Source: Szegedy et al. (2016), section 7; Vaswani et al. (2017), section 5.4.
 
     >>> corpus = numbers(30, 5)
     >>> total, count = loss()(translator(corpus), corpus.batches(4, seed=0)(0))
     """
+    check_smoothing(smoothing)
 
     def of(model: Transformer, batch: Pairs) -> tuple[Tensor, int]:
         logits = model(batch.source, shift_right(batch.target)).logits

@@ -545,3 +545,18 @@ def test_nan_is_named_where_it_is_all_there_is(weights):
             attention(*inputs, weights=weights)
     with pytest.raises(ValueError, match="k holds NaN"):
         attention(torch.zeros(0, 4), alone[0, 0], torch.zeros(1, 0), weights=weights)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": False}, {"weights": False, "block": 2}])
+@pytest.mark.parametrize("make", [np.ones, torch.ones])
+def test_a_score_that_is_no_number_is_named(make, options):
+    x, hidden = make((3, 4)), make((3, 3)) < 0
+
+    def score(q, k):
+        scores = q @ k.T
+        scores[..., :1, -1] = np.nan
+        return scores
+
+    with pytest.raises(ValueError, match="score must return numbers; got NaN for 1 of "):
+        attention(x, x, x, score=score, **options)
+    assert not attention(x, x, x, score=score, mask=hidden, **options).out.any()

@@ -192,6 +192,8 @@ def test_bad_arguments_are_named():
         other_gender(number(21), "referent")
     with pytest.raises(ValueError, match="smoothing must be at least 0 and below 1; got 1"):
         smoothing_floor(5, 1)
+    with pytest.raises(TypeError, match="smoothing must be a number; got str"):
+        translation.loss("a")
     with pytest.raises(ValueError, match="logits must be"):
         smoothed_cross_entropy(torch.zeros(1, 2, 3), torch.zeros(1, 3, dtype=torch.int64))
     assert FIRST == 4
