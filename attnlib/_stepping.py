@@ -36,15 +36,16 @@ KNOWN = {*SUBLAYERS, nn.ModuleList, nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Drop
 def stepper(decoder: nn.Module) -> Stepper | None:
     """A function of a row for each sequence and of the caches, which gives what ``decoder`` gives; None if it cannot.
 
-    The function itself gives None when ``decoder`` is no longer what it was, and where an attention may have met NaN
-    or infinite scores: that shows in an output that is not finite or, with some kernels, in a row of zeros.
+    The function itself gives None when the decoder it is told is another or no longer what it was, and where an
+    attention may have met NaN or infinite scores: that shows in an output that is not finite or, with some kernels, in
+    a row of zeros.
 
     >>> from attnlib.transformer import Decoder, TransformerConfig
     >>> decoder = Decoder(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).eval()
     >>> step, memory, row = stepper(decoder), torch.randn(1, 5, 8), torch.randn(1, 1, 8)
     >>> with torch.no_grad():
     ...     caches = [layer.remember(memory, n_max=3) for layer in decoder.layers]
-    ...     torch.allclose(step(row, caches), decoder(row, memory)[0], atol=1e-6)
+    ...     torch.allclose(step(decoder, row, caches), decoder(row, memory)[0], atol=1e-6)
     True
     """
     from attnlib.transformer import Decoder
@@ -56,6 +57,7 @@ def stepper(decoder: nn.Module) -> Stepper | None:
     layers, norm = [_layer(layer) for layer in decoder.layers], _norm(decoder.norm)
 
     def step(
+        told: nn.Module,
         x: Float[Tensor, "batch 1 d_model"],
         caches: Caches,
         *,
@@ -63,7 +65,7 @@ def stepper(decoder: nn.Module) -> Stepper | None:
         bias: Float[Tensor, "n_heads 1 n_k"] | None = None,
         rotate: Callable[..., Tensor] | None = None,
     ) -> Tensor | None:
-        if not unchanged():
+        if told is not decoder or not unchanged():
             return None
         real, seen = None if memory_mask is None else memory_mask[:, None], []
         for (attend, cross, feed), (own, remembered) in zip(layers, caches, strict=True):

@@ -8,104 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from attnlib._cache import Cache
-from attnlib._checks import check_at_least_one, check_dropout
-from attnlib._places import KINDS, Places
+from attnlib._config import TransformerConfig
+from attnlib._places import Places
+from attnlib._state import State
 from attnlib._stepping import stepper
-from attnlib.layers import ACTIVATIONS, NORMS, Decoded, DecoderLayer, EncoderLayer, check_word
-from attnlib.text import END, PAD, START
+from attnlib.layers import NORMS, Decoded, DecoderLayer, EncoderLayer
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
+    from jaxtyping import Float, Int
 
-    from attnlib._stepping import Stepper
 
 __all__ = ["Decoder", "Encoder", "State", "Transformer", "TransformerConfig", "Translated"]
-
-TIES = dict.fromkeys(("none", "output", "all"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
-    """Every choice that makes a `Transformer`.
-
-    ``n_source`` and ``n_target`` are the sizes of the vocabularies, ``n_max`` the number of learned positions.
-    ``tie`` says which tables are one: "none", the target's embedding and the "output", or "all" three.
-    ``position`` is one of none, sinusoidal, learned, relative, alibi, rotary; ``norm`` "layer" or "rms";
-    ``activation`` relu, gelu, silu or swiglu. ``scale_embeddings`` multiplies embeddings by the root of ``d_model``,
-    ``norm_embeddings`` normalises them, ``final_norm`` is a normalisation after the last layer (of a pre-norm model
-    unless given).
-
-    Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a special token
-    outside the vocabulary, or one table for two vocabularies.
-
-    >>> TransformerConfig(n_source=20, n_target=30, d_model=16, n_heads=4).d_ff
-    64
-    """
-
-    n_source: int
-    n_target: int
-    d_model: int = 64
-    n_heads: int = 4
-    n_kv_heads: int | None = None
-    n_encoder_layers: int = 2
-    n_decoder_layers: int = 2
-    d_ff: int = 0
-    dropout: float = 0.0
-    activation: str = "relu"
-    norm: str = "layer"
-    norm_first: bool = True
-    final_norm: bool | None = None
-    position: str = "sinusoidal"
-    n_max: int = 512
-    tie: str = "output"
-    scale_embeddings: bool = True
-    norm_embeddings: bool = False
-    bias: bool = True
-    pad: int = PAD
-    start: int = START
-    end: int = END
-
-    def __post_init__(self) -> None:
-        if self.d_ff == 0:
-            object.__setattr__(self, "d_ff", 4 * self.d_model)
-        if self.final_norm is None:
-            object.__setattr__(self, "final_norm", self.norm_first)
-        sizes = ("n_source", "n_target", "d_model", "n_heads", "d_ff", "n_max", "n_encoder_layers", "n_decoder_layers")
-        for name in sizes:
-            check_at_least_one(name, getattr(self, name))
-        if self.d_model % self.n_heads:
-            raise ValueError(f"n_heads must divide d_model = {self.d_model}; got {self.n_heads}")
-        if self.n_heads % check_at_least_one(
-            "n_kv_heads", self.n_heads if self.n_kv_heads is None else self.n_kv_heads
-        ):
-            raise ValueError(f"n_kv_heads must divide n_heads = {self.n_heads}; got {self.n_kv_heads}")
-        check_dropout(self.dropout, like=torch.empty(0))
-        words = {"activation": ACTIVATIONS, "norm": NORMS, "position": dict.fromkeys(KINDS), "tie": TIES}
-        for name, known in words.items():
-            check_word(name, getattr(self, name), known)
-        if self.tie == "all" and self.n_source != self.n_target:
-            raise ValueError(f'tie="all" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
-        for kind, size in {"sinusoidal": self.d_model, "rotary": self.d_model // self.n_heads}.items():
-            if self.position == kind and size % 2:
-                raise ValueError(f"{kind} positions need pairs of numbers; got an odd size, {size}")
-        if self.pad in (self.start, self.end) or self.pad >= self.n_source:
-            raise ValueError(f"pad must be a token of the source, and neither start nor end; got {self.pad}")
-        for name in ("pad", "start", "end"):
-            if not 0 <= getattr(self, name) < self.n_target:
-                raise ValueError(f"{name} must be a token below n_target = {self.n_target}; got {getattr(self, name)}")
-
-    @property
-    def layer(self) -> dict[str, Any]:
-        """The options of a layer."""
-        names = ("d_model", "n_heads", "d_ff", "n_kv_heads", "activation", "norm", "norm_first", "dropout", "bias")
-        return {name: getattr(self, name) for name in names}
 
 
 class Embedding(nn.Module):
@@ -223,53 +142,6 @@ class Translated(NamedTuple):
     cross: list[Tensor | None]
 
 
-@dataclass
-class State:
-    """What a decoder keeps: the caches of its layers, and which of the source is ``real``, None if all of it is.
-
-    ``stepper`` makes a step fast, if it is there: see `attnlib._stepping`.
-
-    >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
-    >>> model.remember(torch.tensor([[4, 5, 6]]), n_max=7).length
-    0
-    """
-
-    caches: list[tuple[Cache, Cache]]
-    real: Bool[Tensor, "batch 1 n_source"] | None
-    stepper: Stepper | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def length(self) -> int:
-        """How many target positions were read."""
-        return self.caches[0][0].length
-
-    def select(self, rows: Int[Tensor, " n_rows"]) -> State:
-        """A state of its own for these ``rows`` of the batch, as a search needs when it goes on with some.
-
-        >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
-        >>> model.remember(torch.tensor([[4, 5, 0]]), n_max=7).select(torch.tensor([0, 0])).real.shape
-        torch.Size([2, 1, 3])
-        """
-        caches = [tuple(cache.select(rows) for cache in pair) for pair in self.caches]
-        return State(caches, None if self.real is None else self.real[rows], self.stepper)
-
-    def rewind(self, length: int) -> None:
-        """Forget all target positions from ``length`` on.
-
-        >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).eval()
-        >>> state = model.remember(torch.tensor([[4, 5, 6]]), n_max=7)
-        >>> _ = model.step(torch.tensor([[1, 4, 5]]), state)
-        >>> state.rewind(1)
-        >>> state.length
-        1
-        """
-        for own, _ in self.caches:
-            own.length = min(own.length, length)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"stepper": None}  # a copy, or what is pickled, does not hold the model
-
-
 class Transformer(nn.Module):
     r"""The encoder–decoder model: tokens in, a distribution over the next target token out, at every position.
 
@@ -344,7 +216,7 @@ class Transformer(nn.Module):
                 x = self.target(tokens, start)
                 options = self.target.places.told(n, start + n, like=x)
                 options["memory_mask"] = state.real
-                y = state.stepper(x, state.caches, **options) if n == 1 and state.stepper else None
+                y = state.stepper(self.decoder, x, state.caches, **options) if n == 1 and state.stepper else None
                 if y is None:  # the layers can do more, or name what is wrong
                     state.rewind(start)
                     y, _ = self.decoder(x, causal=True, caches=state.caches, **options)

@@ -13,7 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 Run = Callable[[], object]
-TURNS, LEAST = 11, 0.05
+TURNS, LEAST = 21, 0.05
 
 
 @dataclass(frozen=True)

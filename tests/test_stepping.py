@@ -128,6 +128,14 @@ def test_what_was_changed_is_noticed(calls, change, when):
     assert calls.count == called + (change not in (_without, _new_weight, _new_norm) or when == "between")
 
 
+def test_another_model_goes_its_own_way():
+    model = _model()
+    state, other = _begun(model), deepcopy(model)
+    with torch.no_grad():
+        other.decoder.layers[0].feed.enter.weight.zero_()
+    torch.testing.assert_close(_step(other, deepcopy(state)), _step(other, state), atol=1e-12, rtol=0)
+
+
 def test_a_hook_that_is_gone_is_no_hook(calls):
     model = _model()
     state = _begun(model)
@@ -185,7 +193,7 @@ class Stepping(nn.Module):
         self.decoder, self.state = model.decoder, state
 
     def forward(self, row):
-        return self.state.stepper(row, self.state.caches, memory_mask=self.state.real)
+        return self.state.stepper(self.decoder, row, self.state.caches, memory_mask=self.state.real)
 
 
 def test_a_functional_call_is_followed():
