@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attnlib._checks import check_at_least_one
+from attnlib._sampling import check_logits
 from attnlib._writing import Begun, Writer, special
 
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ class Beams:
         alive, (batch, width), size = self.log_p > -inf, self.log_p.shape, log_p.shape[-1]
         total = log_p.new_full((batch, width, size), -inf)
         total[alive] = self.log_p.to(log_p)[alive][:, None] + log_p
-        best, at = total.flatten(1).topk(width)  # the likeliest of all continuations, likeliest first
+        flat = total.flatten(
+            1
+        )  # the likeliest of all continuations, likeliest first; of equals, as `greedy` takes them
+        best, at = flat.max(1, keepdim=True) if width == 1 else flat.topk(width)
         parent, token = at // size, at % size
         places = width - (self.over["scores"] > -inf).sum(1, keepdim=True)
         kept = (torch.arange(width, device=at.device) < places) & (best > -inf)
@@ -89,14 +93,13 @@ def search(model: Writer, begun: Begun, n_max: int, *, width: int, alpha: float,
     state, logits, prompt = begun
     if width > logits.shape[-1]:
         raise ValueError(f"width must be at most the {logits.shape[-1]} tokens of the vocabulary; got {width}")
-    if width > 1 and not callable(getattr(state, "select", None)):
+    if (width > 1 or len(prompt) > 1) and not callable(getattr(state, "select", None)):
         raise TypeError(f"model must remember a state with select(rows); got {type(state).__name__}")
     (pad, _, end), n_rows = special(model), len(prompt)
     options = {"n_new": n_max - prompt.shape[1], "n_best": n_best, "alpha": alpha, "end": end, "pad": pad}
     beams = Beams(n_rows, width, like=prompt, **options)
     while True:
-        if logits.isnan().any():
-            raise ValueError("logits must hold no NaN; the model's do")
+        check_logits(logits)
         log_p = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
         rows, tokens = beams.advance(log_p)
         if len(rows) == 0:

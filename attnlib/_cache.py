@@ -12,7 +12,7 @@ from attnlib._checks import check_at_least_one
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Cache"]
+__all__ = ["Cache", "check_rows"]
 
 
 class Cache:
@@ -33,7 +33,7 @@ class Cache:
         Cache(0 of 6 positions, 2 heads of 4)
         """
         check_at_least_one("n_max", shape[-2])
-        return cls(like.new_zeros(shape), like.new_zeros(shape), length=0)
+        return cls(like.new_empty(shape), like.new_empty(shape), length=0)  # untouched, it costs nothing yet
 
     def extend(
         self, k: Float[Tensor, "... n_kv_heads n d_head"], v: Float[Tensor, "... n_kv_heads n d_head"]
@@ -76,9 +76,12 @@ class Cache:
     def select(self, rows: Int[Tensor, " n_rows"]) -> Cache:
         """A cache of its own for these ``rows`` of the batch, in this order; one may come more than once.
 
+        Raises ``TypeError`` when ``rows`` are no integers: booleans would say something else.
+
         >>> Cache.empty((2, 2, 6, 4), like=torch.zeros(1)).select(torch.tensor([1, 1, 0])).k.shape
         torch.Size([3, 2, 6, 4])
         """
+        check_rows(rows)
         if self.frozen:
             return Cache(self.k[rows], self.v[rows], length=self.length, frozen=True)
         room = self.k.new_empty((2, len(rows), *self.k.shape[1:]))
@@ -89,3 +92,13 @@ class Cache:
     def __repr__(self) -> str:
         heads, n_max, d_head = self.k.shape[-3:]
         return f"Cache({self.length} of {n_max} positions, {heads} heads of {d_head})"
+
+
+def check_rows(rows: Int[Tensor, " n_rows"]) -> None:
+    """Raise unless ``rows`` are numbers of rows.
+
+    >>> check_rows(torch.tensor([1, 1, 0]))
+    """
+    if not isinstance(rows, Tensor) or rows.dtype not in (torch.int64, torch.int32) or rows.ndim != 1:
+        got = f"{rows.dtype} {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
+        raise TypeError(f"rows must be a tensor of row numbers, int64 and with one axis; got {got}")

@@ -106,7 +106,7 @@ def check_positive(name: str, value: float) -> None:
 def check_size(name: str, n: int) -> int:
     """``n`` as a Python integer; raise unless it is one and not negative."""
     try:
-        n = index(n)
+        n = index("True" if isinstance(n, bool) else n)
     except TypeError:
         raise TypeError(f"{name} must be an integer; got {type(n).__name__}") from None
     if n < 0:

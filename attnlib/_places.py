@@ -40,6 +40,13 @@ class Places(nn.Module):
             return x + self._codes(start, start + x.shape[-2], like=x)
         return x + self.learned(x.shape[-2], start) if self.kind == "learned" else x
 
+    def check(self, n_max: int) -> None:
+        """Raise unless there are ``n_max`` positions."""
+        if self.kind == "learned" and n_max > self.learned.n_max:
+            raise ValueError(
+                f"n_max must not exceed the {self.learned.n_max} positions that were learned; got {n_max}"
+            )
+
     def _codes(self, start: int, stop: int, like: Tensor) -> Tensor:
         """The sinusoidal codes of these positions, from a table that is computed once, with some to spare."""
         table = self.table

@@ -16,7 +16,7 @@ from attnlib.core import masked_softmax
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["draw", "likeliest", "probabilities"]
+__all__ = ["check_logits", "draw", "likeliest", "probabilities"]
 
 
 def probabilities(
@@ -33,8 +33,10 @@ def probabilities(
     Only the ``top_k`` likeliest tokens stay (:math:`m_i = 1`), and of these the likeliest ones that together have at
     least the probability ``top_p``: never none.
 
-    Raises ``ValueError`` when ``temperature`` is not positive, ``top_k`` below one or ``top_p`` outside (0, 1],
-    ``TypeError`` when one is no number.
+    It is computed in float64, and returned in float32 or the dtype of ``logits``, if that is wider.
+
+    Raises ``ValueError`` when ``logits`` have no finite maximum, ``temperature`` is not positive, ``top_k`` below one
+    or ``top_p`` outside (0, 1], ``TypeError`` when one is no number.
 
     Source: Fan, Lewis, Dauphin (2018), section 5.1, for top k; Holtzman et al. (2020), sections 3.1 to 3.3, for the
     rest.
@@ -43,33 +45,45 @@ def probabilities(
     >>> probabilities(logits, top_p=0.7)
     tensor([0.6250, 0.3750, 0.0000])
     """
+    if not isinstance(logits, Tensor):
+        raise TypeError(f"logits must be a torch tensor; got {type(logits).__name__}")
     check_floats(logits=logits)
+    if logits.ndim == 0 or logits.shape[-1] == 0:
+        raise ValueError(f"logits must have shape (..., vocabulary), which is not empty; got {tuple(logits.shape)}")
+    check_logits(logits)
     _check(temperature, top_k, top_p)
-    scaled = (logits - logits.amax(-1, keepdim=True)) / temperature
-    if top_k is None and top_p is None:
-        return masked_softmax(scaled)
-    ranked, order = scaled.sort(dim=-1, descending=True, stable=True)
-    kept = torch.arange(logits.shape[-1], device=logits.device) < (top_k or logits.shape[-1])
-    if top_p is not None and top_p < 1:
-        p = masked_softmax(ranked.double(), kept)  # many small numbers are added up
-        before = p.cumsum(-1) - p
-        kept = kept & (before < top_p)
-    mask = torch.zeros_like(scaled, dtype=torch.bool).scatter(-1, order, kept.expand_as(order))
-    return masked_softmax(scaled, mask)
+    scaled = (logits - logits.amax(-1, keepdim=True)).double() / float(temperature)  # many small numbers are added up
+    mask, n = None, logits.shape[-1]
+    if top_k is not None or top_p is not None:
+        ranked, order = scaled.sort(dim=-1, descending=True, stable=True)
+        kept = torch.arange(n, device=logits.device) < min(top_k or n, n)
+        if top_p is not None and top_p < 1:
+            p = masked_softmax(ranked, kept)
+            kept = kept & (p.cumsum(-1) - p < float(top_p))
+        mask = torch.zeros_like(scaled, dtype=torch.bool).scatter(-1, order, kept.expand_as(order))
+    return masked_softmax(scaled, mask).to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def likeliest(logits: Float[Tensor, "batch vocabulary"]) -> Int[Tensor, " batch"]:
     """The token with the highest logit.
 
-    Raises ``ValueError`` where they hold NaN.
+    Raises as `check_logits`.
 
     >>> likeliest(torch.tensor([[0.0, 2.0, 1.0]]))
     tensor([1])
     """
-    found = logits.argmax(-1)
-    if logits.gather(-1, found[..., None]).isnan().any():  # to argmax NaN is the largest
-        raise ValueError("logits must hold no NaN; the model's do")
-    return found
+    check_logits(logits)
+    return logits.argmax(-1)
+
+
+def check_logits(logits: Float[Tensor, "batch vocabulary"]) -> None:
+    """Raise unless each row has a largest number, and that is finite: then there is a distribution.
+
+    >>> check_logits(torch.tensor([[0.0, -torch.inf]]))
+    """
+    top = logits.amax(-1)
+    if not top.isfinite().all():
+        raise ValueError(f"logits must have a finite maximum in each row; got {top[~top.isfinite()][0]:g}")
 
 
 def draw(seed: Seed, temperature: float, top_k: int | None, top_p: float | None) -> Callable[[Tensor], Tensor]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from attnlib._backend import is_torch
+from attnlib._cache import check_rows
 from attnlib._random import integers
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Reading:
 
     def select(self, rows: Int[Tensor, " n_rows"]) -> Reading:
         """These ``rows`` of the batch, in this order; one may come more than once."""
+        check_rows(rows)
         memory = Memory(*(x if x is None else x[rows] for x in self.memory))
         pair = isinstance(self.hidden, tuple)
         return Reading(memory, tuple(x[:, rows] for x in self.hidden) if pair else self.hidden[:, rows])
@@ -84,7 +86,7 @@ def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = N
     """
     if not is_torch(tokens):
         raise TypeError(f"{name} must be a torch tensor of tokens; got {type(tokens).__name__}")
-    if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype.itemsize < 4:
+    if str(tokens.dtype) not in ("torch.int64", "torch.int32"):
         raise TypeError(f"{name} must hold integers, int64 or int32; got dtype {tokens.dtype}")
     if tokens.ndim != 2 or 0 in tokens.shape:
         raise ValueError(f"{name} must have shape (batch, n), neither of them 0; got {tuple(tokens.shape)}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
@@ -90,7 +92,7 @@ def tokens(model: Writer, source: Tensor, n_max: int, prompt: Tensor | None, cho
     yield prompt
     words, ended = special(model), torch.zeros(len(source), dtype=torch.bool, device=source.device)
     for left in reversed(range(n_max - prompt.shape[1])):
-        token = choose(logits).where(~ended, words.pad).to(source)
+        token = choose(logits.masked_fill(ended[:, None], 0.0)).where(~ended, words.pad).to(source)
         yield token
         ended |= token == words.end
         if not left or ended.all():
@@ -132,15 +134,18 @@ def writing(model: object) -> Iterator[None]:
     True
     """
     modules = model.modules() if isinstance(model, torch.nn.Module) else ()
-    training = [module for module in modules if module.training]
+    training = [vars(module) for module in modules if module.training]
     try:
-        for module in training:
-            module.training = False
+        _set(training, False)
         with torch.no_grad():
             yield
     finally:
-        for module in training:
-            module.training = True
+        _set(training, True)
+
+
+def _set(training: list[dict[str, Any]], value: bool) -> None:
+    """Set all at once: no interruption comes between two of them, since this loop is not Python's."""
+    deque(map(dict.__setitem__, training, repeat("training"), repeat(value)), maxlen=0)
 
 
 def _checked(prompt: Tensor, model: object, source: Tensor, n_max: int, words: Special) -> Tensor:
@@ -149,7 +154,7 @@ def _checked(prompt: Tensor, model: object, source: Tensor, n_max: int, words: S
         raise ValueError(f"prompt must have a row for each of {len(source)} sources; got {len(prompt)}")
     if prompt.shape[1] >= n_max:
         raise ValueError(f"prompt must be shorter than n_max = {n_max}, which counts it; got {prompt.shape[1]} tokens")
-    for name in ("pad", "end"):
+    for name in ("pad", "start", "end"):
         if (prompt == getattr(words, name)).any():
             raise ValueError(f"prompt must be of words only; got {getattr(words, name)}, which is {name}")
     return prompt.to(source)

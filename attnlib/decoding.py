@@ -5,6 +5,9 @@ r"""Decoding: from a model that says how likely each next token is, to a sequenc
 `greedy` takes the likeliest token each time, `beam` looks for a likely sequence, `sample` draws one, `stream` hands
 out each token as it is written. Any model with ``remember(source, n_max)`` and ``step(tokens, state)`` will do, and
 every position is read once: what is kept of it is in the state, which for a Transformer is its key–value cache.
+
+A model in training mode is in evaluation mode while it writes, so nobody else should use it meanwhile, from another
+thread; a model in evaluation mode can write in several.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ r"""Several attentions side by side, each with its own view of queries, keys and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
-from itertools import islice
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -224,6 +224,8 @@ class MultiHeadAttention(nn.Module):
                 q, k = rotate(q, start=start), rotate(k, start=start)
             if cache is not None:
                 k, v = cache.extend(k, v)
+        if torch.is_autocast_enabled(q.device.type):  # what is remembered, or added, may be of the weights' dtype
+            q, bias = q.to(k.dtype), bias if bias is None else bias.to(k.dtype)
         if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
             mask = mask[..., None, :, :]  # the same for every head
         options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}
@@ -334,22 +336,20 @@ class MultiHeadAttention(nn.Module):
         return self._projected((x_q, 1), (x_k, 2)) if x_k is x_v else self._projected((x_q, 1), (x_k, 1), (x_v, 1))
 
     def _projected(self, *inputs: tuple[Tensor | None, int]) -> list[Tensor]:
-        """The heads of queries, keys and values, in this order, so many from each input; from None, none.
-
-        The weights, and what they make, are cut once and before the heads: the gradients are then joined by one copy.
-        """
-        rows, found = iter(self.sizes), []
-        sizes = [list(islice(rows, count)) for _, count in inputs]
-
-        def cut(w: Tensor | None) -> Sequence[Tensor | None]:
-            return [w] * len(inputs) if w is None or len(inputs) == 1 else w.split_with_sizes(list(map(sum, sizes)))
-
-        parameters = cut(self.project.weight), cut(self.project.bias)
-        for (x, _), size, weight, bias in zip(inputs, sizes, *parameters, strict=True):
-            if x is not None:
-                parts = linear(x, weight, bias).split_with_sizes(size, dim=-1)
-                found += [split_heads(part, part.shape[-1] // self.d_head) for part in parts]
-        return found
+        """The heads of queries, keys and values, in this order, so many from each input; from None, none."""
+        project, sizes, ends = self.project, self.sizes, accumulate(count for _, count in inputs)
+        rows = [slice(end - count, end) for end, (_, count) in zip(ends, inputs, strict=True)]
+        made = []
+        if len(inputs) == 1 or type(project) is not nn.Linear or project._forward_hooks or project._forward_pre_hooks:
+            for (x, _), mine in zip(inputs, rows, strict=True):  # all three, since it may do more than its weights say
+                made += [] if x is None else project(x).split_with_sizes(sizes, dim=-1)[mine]
+        else:
+            cuts = [sum(sizes[mine]) for mine in rows]  # at once, so that one copy joins the gradients
+            weights, biases = (w if w is None else w.split_with_sizes(cuts) for w in (project.weight, project.bias))
+            for i, (x, _) in enumerate(inputs):
+                y = None if x is None else linear(x, weights[i], None if biases is None else biases[i])
+                made += [] if y is None else y.split_with_sizes(sizes[rows[i]], dim=-1)
+        return [split_heads(y, y.shape[-1] // self.d_head) for y in made]
 
     def _check(self, **inputs: Tensor | None) -> None:
         weight = self.out.weight

@@ -112,6 +112,7 @@ def lines(
     points: bool = False,
     edges: Mapping[str, float] | None = None,
     legend_below: bool = False,
+    share: bool = False,
 ) -> Picture:
     """Curves ``{name: (x, y)}`` in one plot, or ``{panel: {name: (x, y)}}`` in several side by side.
 
@@ -119,25 +120,27 @@ def lines(
     A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across. ``points`` draws
     dots that no line joins, for an axis that only counts. ``edges`` are places ``{name: x}`` across, as upright
     lines. ``legend_below`` puts one legend for all plots, which have the same curves, below them.
+    With ``share`` all plots have one scale upwards.
 
     >>> lines({"speed": ([0, 1], [0, 2])}, title="It speeds up", labels=("time (s)", "speed (m/s)"))
     It speeds up. One plot. Across: time (s). Up: speed (m/s). Lines: speed.
     """
     several = all(isinstance(value, Mapping) for value in panels.values())
     plots = dict(panels) if several else {"": panels}
-    fig, axes = new_figure(max(7, 4.1 * len(plots)), 4, len(plots), squeeze=False)
+    fig, axes = new_figure(max(7, 4.1 * len(plots)), 4, len(plots), squeeze=False, sharey=share)
     for i, (ax, (name, curves)) in enumerate(zip(axes[0], plots.items(), strict=True)):
         ax.set_title(name)
         _set_log(ax, log)
         _draw_curves(ax, curves, marks if i == 0 else None, points=points)
-        if "y" not in log:
-            _start_at_zero(ax)
         if ticks is not None:
             ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             ax.minorticks_off()
         for place in (edges or {}).items():
             _draw_edge(ax, *place)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
+    if "y" not in log:
+        for ax in axes[0]:
+            _start_at_zero(ax)
     if legend_below:
         for ax in axes[0]:
             ax.get_legend().remove()

@@ -196,12 +196,18 @@ class Seq2Seq(nn.Module):
         check_tokens("source", source)
         if ((real := source != PAD)[:, 1:] > real[:, :-1]).any():
             raise ValueError(f"source must have its padding, {PAD}, at the end; got some before a token")
+        if not real.any(1).all():
+            raise ValueError(f"source must have a token in each row; got only padding, {PAD}, in one")
         return Reading(memory := self.encode(source, real.sum(1)), self._first_state(memory))
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: Reading) -> Float[Tensor, "batch n n_target"]:
         """Logits after each of the next ``tokens``, which ``state`` has then read."""
         check_tokens("tokens", tokens, self.embed_target.num_embeddings)
+        if not isinstance(state, Reading):
+            raise TypeError(f"state must be what `remember` returned; got {type(state).__name__}")
+        if len(tokens) != len(state.memory.last):
+            raise ValueError(f"tokens must have a row for each of {len(state.memory.last)} sources; got {len(tokens)}")
         logits, _, state.hidden = self._write(tokens, state.hidden, state.memory)
         return logits
 

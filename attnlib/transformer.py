@@ -190,8 +190,12 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> State:
-        """Read the source once, and make room for ``n_max`` target positions, for `step`."""
+        """Read the source once, and make room for ``n_max`` target positions, for `step`.
+
+        Raises as `forward`, and ``ValueError`` when so many positions were not learned.
+        """
         self._check(source=source)
+        self.target.places.check(n_max)
         memory, real, _ = self._encode(source, weights=False)
         caches = [layer.remember(memory, n_max) for layer in self.decoder.layers]
         return State(caches, real, stepper(self.decoder))
@@ -210,16 +214,16 @@ class Transformer(nn.Module):
         True
         """
         self._check(target=tokens)
+        if not isinstance(state, State):
+            raise TypeError(f"state must be what `remember` returned; got {type(state).__name__}")
         n, start = tokens.shape[1], state.length
         try:
-            with torch.inference_mode():  # which saves a seventh of the time; the logits, made outside, are as others
-                x = self.target(tokens, start)
-                options = self.target.places.told(n, start + n, like=x)
-                options["memory_mask"] = state.real
-                y = state.stepper(self.decoder, x, state.caches, **options) if n == 1 and state.stepper else None
-                if y is None:  # the layers can do more, or name what is wrong
-                    state.rewind(start)
-                    y, _ = self.decoder(x, causal=True, caches=state.caches, **options)
+            x = self.target(tokens, start)
+            options = {"memory_mask": state.real} | self.target.places.told(n, start + n, like=x)
+            y = state.stepper(self.decoder, x, state.caches, **options) if n == 1 and state.stepper else None
+            if y is None:  # the layers can do more, or name what is wrong
+                state.rewind(start)
+                y, _ = self.decoder(x, causal=True, caches=state.caches, **options)
             return self.out(y)
         except BaseException:
             state.rewind(start)  # a step that failed was not made

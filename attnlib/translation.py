@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -78,12 +79,16 @@ class Corpus:
 
         Targets end with `attnlib.text.END`.
         """
-        return by_length([self._encoded(example) for example in self.train], batch_size, seed=seed)
+        return by_length(self._pairs, batch_size, seed=seed)
 
     def batch(self, examples: Sequence[Example]) -> Pairs:
         """These examples as one batch, in their order."""
         source, target = (pad(list(side)) for side in zip(*map(self._encoded, examples), strict=True))
         return Pairs(source.tokens, target.tokens, source.lengths, target.lengths)
+
+    @cached_property
+    def _pairs(self) -> list[tuple[list[int], list[int]]]:
+        return [self._encoded(example) for example in self.train]
 
     def _encoded(self, example: Example) -> tuple[list[int], list[int]]:
         return self.source.encode(example.source), [*self.target.encode(example.target), END]

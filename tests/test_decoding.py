@@ -353,6 +353,20 @@ def test_a_stream_that_nobody_ends_leaves_the_model_as_it_was():
         (lambda m, s: greedy(m, s, 9, prompt=s[:2, :2]), ValueError, "prompt must have a row for each of 6.*got 2"),
         (lambda m, s: greedy(m, s, 9, prompt=s * 0 + 9), ValueError, "prompt must hold tokens from 0 to 8; got 9"),
         (lambda m, s: greedy(m, s, 9, prompt=s * 0 + 2), ValueError, "prompt must be of words only; got 2.*end"),
+        (
+            lambda m, s: greedy(m, s, 9, prompt=s * 0 + 1),
+            ValueError,
+            "prompt must be of words only; got 1, which is start",
+        ),
+        (lambda m, s: greedy(m, s.to(torch.uint32), 9), TypeError, "source must hold integers, int64 or int32; got"),
+        (lambda m, s: greedy(m, s, True), TypeError, "n_max must be an integer; got bool"),
+        (lambda m, s: beam(m, s, 9, width=True), TypeError, "width must be an integer; got bool"),
+        (
+            lambda m, s: m.step(s[:, :1] * 0 + 4, None),
+            TypeError,
+            "state must be what `remember` returned; got NoneType",
+        ),
+        (lambda m, s: m.remember(s, 4).select(s[:, 0] > 5), TypeError, "rows must be a tensor of row numbers.*bool"),
         (lambda m, s: greedy(m, s, 9, prompt=[4]), TypeError, "prompt must be a torch tensor of tokens; got list"),
         (lambda m, s: sample(m, s, 9, seed=0, temperature=0), ValueError, "temperature must be positive.*got 0"),
         (lambda m, s: sample(m, s, 9, seed=0, temperature="a"), TypeError, "temperature must be a number; got str"),
@@ -393,5 +407,96 @@ def test_a_model_that_says_nan_is_named(write):
     model = _model()
     with torch.no_grad():
         model.out.weight.fill_(float("nan"))
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="finite maximum in each row; got nan"):
         write(model, torch.randint(4, 12, (2, 5)), 4)
+
+
+class Says:
+    """A model that always says the same."""
+
+    def __init__(self, *logits, dtype=torch.float32):
+        self.logits = torch.tensor(logits, dtype=dtype)
+
+    def remember(self, source, n_max):
+        return Read(source, source)
+
+    def step(self, tokens, state):
+        return self.logits.expand(len(tokens), 1, -1)
+
+
+@pytest.mark.parametrize("says", [(0.0, torch.inf, 1.0, 2.0), (-torch.inf,) * 4])
+@pytest.mark.parametrize("write", [greedy, beam, lambda *args: sample(*args, seed=0)])
+def test_logits_without_a_distribution_are_named(write, says):
+    with pytest.raises(ValueError, match=r"logits must have a finite maximum in each row; got -?inf"):
+        write(Says(*says), torch.tensor([[4]]), 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_of_equals_a_beam_of_one_takes_what_greedy_takes(dtype):
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(50):
+        model = Says(*torch.randint(0, 3, (40,), generator=generator).tolist(), dtype=dtype)
+        assert torch.equal(
+            beam(model, torch.tensor([[4]]), 2, width=1).tokens[:, 0], greedy(model, torch.tensor([[4]]), 2)
+        )
+
+
+def test_what_a_model_says_after_the_end_is_nobodys_business():
+    class Ends(Says):
+        def step(self, tokens, state):
+            logits = torch.zeros(len(tokens), 1, 6)
+            logits[:1] = torch.tensor([0.0, 0, 9, 0, 0, 0]) if tokens[0] == 1 else -torch.inf  # an end, then nothing
+            return logits
+
+    written = greedy(Ends(), torch.tensor([[4], [5]]), 3)
+    assert written[0].tolist() == [2, 0, 0]
+
+
+def test_probabilities_of_odd_logits():
+    half = probabilities(torch.zeros(100_000, dtype=torch.float16))
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half.sum(), torch.tensor(1.0))
+    for temperature in (1e-46, 1e39):
+        p = probabilities(torch.tensor([0.0, 1.0, -torch.inf]), temperature=temperature)
+        torch.testing.assert_close(p, torch.tensor([0.0, 1.0, 0.0] if temperature < 1 else [0.5, 0.5, 0.0]))
+    torch.testing.assert_close(probabilities(torch.zeros(4), top_k=10**30), torch.full((4,), 0.25))
+    with pytest.raises(TypeError, match="logits must be a torch tensor; got ndarray"):
+        probabilities(torch.zeros(4).numpy())
+    for empty in (torch.zeros(3, 0), torch.tensor(1.0)):
+        with pytest.raises(ValueError, match=r"logits must have shape \(\.\.\., vocabulary\)"):
+            probabilities(empty)
+
+
+def test_too_many_positions_are_named_before_anything_is_written():
+    with pytest.raises(ValueError, match="n_max must not exceed the 6 positions that were learned; got 7"):
+        greedy(_model(position="learned", n_max=6), _sources(), 7)
+
+
+def test_a_recurrent_model_is_told_what_is_wrong():
+    model, source = _recurrent(), _sources()
+    with pytest.raises(ValueError, match="source must have a token in each row; got only padding"):
+        greedy(model, source * 0, 3)
+    state = model.remember(source, 5)
+    with pytest.raises(ValueError, match="tokens must have a row for each of 6 sources; got 2"):
+        model.step(source[:2, :1].clamp(max=8), state)
+    with pytest.raises(TypeError, match="state must be what `remember` returned; got int"):
+        model.step(source[:, :1].clamp(max=8), 3)
+
+
+def test_what_a_hook_keeps_can_be_trained_with():
+    model, kept = _model(), []
+    model.decoder.layers[0].register_forward_hook(lambda module, args, out: kept.append(out.out))
+    greedy(model, _sources(), 5)
+    nn.Linear(16, 2).double()(kept[0]).sum().backward()
+    assert not any(x.is_inference() for x in kept)
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "relative", "alibi", "rotary"])
+def test_autocast(position):
+    model, source = _model(position=position).float().eval(), _sources()
+    prompt = source[:, :1] * 0 + 4
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        written = greedy(model, source, 6, prompt=prompt)
+        logits = model(source, prompt).logits
+    assert written.shape[0] == 6
+    torch.testing.assert_close(logits.float(), model(source, prompt).logits, atol=1, rtol=0.1)

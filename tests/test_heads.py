@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.nn.utils import prune
 
 from attnlib import attention, masks
 from attnlib._places import Places
@@ -296,3 +297,44 @@ def test_logits_of_a_step_may_be_changed_and_padding_still_counts():
         torch.testing.assert_close(logits, model(source, start).logits.detach())
         logits[..., 0] = -1.0
         model.step(start, state)
+
+
+def test_a_pruned_projection_trains():
+    layer, x, memory = MultiHeadAttention(8, 2), torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+    prune.l1_unstructured(layer.project, "weight", 0.5)
+    for _ in range(2):
+        (layer(x).out.sum() + layer(x, memory).out.sum()).backward()
+
+
+class Adapted(torch.nn.Module):
+    """As LoRA has it: a layer, and a little beside it."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer, self.beside = layer, torch.nn.Linear(layer.in_features, layer.out_features)
+
+    def forward(self, x):
+        return self.layer(x) + self.beside(x)
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3])
+def test_a_projection_that_is_more_than_its_weights_is_called(inputs):
+    torch.manual_seed(0)
+    layer, xs = MultiHeadAttention(8, 4, n_kv_heads=2).double(), torch.randn(3, 2, 5, 8, dtype=torch.float64)[:inputs]
+    before = layer(*xs).out
+    called = layer.project.register_forward_hook(lambda module, args, out: out)
+    torch.testing.assert_close(layer(*xs).out, before)
+    called.remove()
+    layer.project = Adapted(layer.project).double()
+    beside = layer.project.beside
+    merged = MultiHeadAttention(8, 4, n_kv_heads=2).double()
+    merged.load_state_dict(
+        {
+            "project.weight": layer.project.layer.weight + beside.weight,
+            "project.bias": layer.project.layer.bias + beside.bias,
+            **{name: p for name, p in layer.state_dict().items() if name.startswith("out")},
+        }
+    )
+    torch.testing.assert_close(layer(*xs).out, merged(*xs).out)
+    cache = layer.remember(xs[0])
+    torch.testing.assert_close(layer(xs[0], cache=cache).out, merged(xs[0], cache=merged.remember(xs[0])).out)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attnlib._stepping import stepper
-from attnlib.decoding import beam, greedy
+from attnlib.decoding import beam
 from attnlib.heads import MultiHeadAttention
 from attnlib.transformer import Decoder, Transformer, TransformerConfig
 
@@ -112,7 +112,32 @@ def _own_forward(model):
     feed.forward = lambda x: 0 * x
 
 
-@pytest.mark.parametrize("change", [_hook, _early_hook, _without, _new_weight, _new_norm, _own_forward])
+def _cut_off(model):
+    model.decoder.layers[0].around_cross.after = lambda x, y: x
+
+
+def _other_activation(model):
+    model.decoder.layers[0].feed.activation = torch.sigmoid
+
+
+def _other_class(model):
+    model.decoder.layers[0].attend.__class__ = Louder
+
+
+def _other_eps(model):
+    model.decoder.layers[0].around_feed.norm.eps = 0.5
+
+
+def _other_data(model):
+    project = model.decoder.layers[0].cross.project
+    project.weight.data = project.weight.data * -1
+
+
+FOLLOWED = [_without, _new_weight, _new_norm, _other_activation, _other_eps, _other_data]  # if it comes before
+CHANGES = [*FOLLOWED, _hook, _early_hook, _own_forward, _cut_off, _other_class]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("when", ["before", "between"])
 def test_what_was_changed_is_noticed(calls, change, when):
     model = _model()
@@ -125,7 +150,7 @@ def test_what_was_changed_is_noticed(calls, change, when):
     want, called = _by_layers(model, state), calls.count
     torch.testing.assert_close(got := _step(model, state), want, atol=1e-12, rtol=0)
     assert (got - untouched).abs().max() > 1e-6
-    assert calls.count == called + (change not in (_without, _new_weight, _new_norm) or when == "between")
+    assert calls.count == called + (change not in FOLLOWED or when == "between")
 
 
 def test_another_model_goes_its_own_way():
@@ -174,17 +199,28 @@ def _rewound(state):
     return state
 
 
-def test_other_modules_are_called():
+class Louder(MultiHeadAttention):
+    def forward(self, *args, **options):
+        said = super().forward(*args, **options)
+        return said._replace(out=3 * said.out)
+
+
+def test_a_method_that_is_replaced_for_all_is_noticed(monkeypatch, calls):
     model = _model()
+    state, called = _begun(model), calls.count
+    forward = MultiHeadAttention.forward
+    monkeypatch.setattr(MultiHeadAttention, "forward", lambda *args, **options: forward(*args, **options))
+    _step(model, state)
+    assert calls.count == called + 1
 
-    class Louder(MultiHeadAttention):
-        def forward(self, *args, **options):
-            said = super().forward(*args, **options)
-            return said._replace(out=3 * said.out)
 
-    model.decoder.layers[0].attend.__class__ = Louder
-    assert stepper(model.decoder) is None
-    assert greedy(model, SOURCE, 4).shape[0] == 2
+def test_a_layer_more_is_noticed(calls):
+    model = _model()
+    state = _begun(model)
+    model.decoder.layers.append(deepcopy(model.decoder.layers[0]))
+    with pytest.raises(IndexError):
+        _step(model, state)
+    assert state.length == 2
 
 
 class Stepping(nn.Module):

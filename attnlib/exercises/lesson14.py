@@ -19,7 +19,9 @@ def _pairs(ranking, width, n_words):
 
 
 def _step(scores, log_p):
-    return _pairs(scores[:, None] + log_p, *log_p.shape)
+    width, n_words = log_p.shape
+    best = np.argsort(-(scores[:, None] + log_p), axis=None)[:width]
+    return np.stack([best // n_words, best % n_words], axis=1)
 
 
 def _each_its_own(scores, log_p):
@@ -38,7 +40,15 @@ def _kept(p, top_p, *, stays):
 
 
 def _nucleus(p, top_p):
-    kept = _kept(p, top_p, stays=lambda upto, q, top: upto - q < top)
+    order = np.argsort(-p)
+    stays = order[np.cumsum(p[order]) - p[order] < top_p]
+    kept = np.zeros(len(p))
+    kept[stays] = p[stays]
+    return kept / kept.sum()
+
+
+def _one_too_many(p, top_p):
+    kept = _kept(p, top_p, stays=lambda upto, q, top: upto - q <= top)
     return kept / kept.sum()
 
 
@@ -59,6 +69,11 @@ def _in_rank_order(p, top_p):
 def _above(p, top_p):
     kept = np.where(p >= p.max() * top_p, p, 0.0)
     return kept / kept.sum()
+
+
+def _tempered(p, temperature):
+    powers = p ** (1 / temperature)
+    return powers / powers.sum()
 
 
 def _share(x):
@@ -107,6 +122,21 @@ EXERCISES = [
                 "This is the mean over words. Alpha says how much of that is wanted.",
             ),
             Misconception(
+                "no power",
+                lambda log_p, n, alpha: log_p / ((5 + n) / 6),
+                "You left alpha out. It is the power of the divisor.",
+            ),
+            Misconception(
+                "the end twice",
+                lambda log_p, n, alpha: log_p / ((6 + n) / 6) ** alpha,
+                "Your sentence is one token longer: n counts the end already.",
+            ),
+            Misconception(
+                "without the end",
+                lambda log_p, n, alpha: log_p / ((4 + n) / 6) ** alpha,
+                "Your sentence is one token shorter: the end is counted, and n counts it.",
+            ),
+            Misconception(
                 "power of the score",
                 lambda log_p, n, alpha: -((-log_p / ((5 + n) / 6)) ** alpha),
                 "You raised the whole fraction to the power alpha. Only the divisor is.",
@@ -139,6 +169,22 @@ EXERCISES = [
                 "several, a bad one none.",
             ),
             Misconception(
+                "each beam its best, unranked",
+                lambda scores, log_p: np.stack([np.arange(len(log_p)), log_p.argmax(axis=1)], axis=1),
+                "You went through the beams and took the best word of each. All continuations compete in one ranking: "
+                "a good beam may keep several, a bad one none.",
+            ),
+            Misconception(
+                "flat places",
+                lambda scores, log_p: np.argsort(-(scores[:, None] + log_p), axis=None)[: len(scores)],
+                "These are places in the flat array. Take each apart into (beam, word), with // and %.",
+            ),
+            Misconception(
+                "a probability added",
+                lambda scores, log_p: _pairs(scores[:, None] + np.exp(log_p), *log_p.shape),
+                "You added a probability to a log-probability. `log_p` holds logarithms: add them as they are.",
+            ),
+            Misconception(
                 "the last word alone",
                 lambda scores, log_p: _pairs(log_p, *log_p.shape),
                 "You ranked by the last word alone, and forgot how likely the beams are. Add their scores.",
@@ -169,7 +215,10 @@ EXERCISES = [
         id="14.3",
         title="Top-p",
         reference=_nucleus,
-        cases=lambda rng: [(rng.dirichlet(np.ones(n)), top) for n, top in ((6, 0.7), (9, 0.5), (5, 0.85), (12, 0.3))],
+        cases=lambda rng: [
+            *((rng.dirichlet(np.ones(n)), top) for n, top in ((6, 0.7), (9, 0.5), (5, 0.85), (12, 0.3))),
+            (np.array([0.25, 0.5, 0.125, 0.125]), 0.5),  # the best alone has just that much
+        ],
         hints=(
             "Rank the words. How much have those before a word, together?",
             "A word stays while what came before it, cumsum - p in the ranked order, is below top_p.",
@@ -181,6 +230,11 @@ EXERCISES = [
                 _stops_short,
                 "You dropped the word that crosses top_p. Those that stay must have at least top_p together, so it "
                 "stays too.",
+            ),
+            Misconception(
+                "one too many",
+                _one_too_many,
+                "You kept a word although those before it had top_p already. At least top_p: so that much will do.",
             ),
             Misconception(
                 "does not sum to one",
@@ -213,7 +267,7 @@ EXERCISES = [
     Exercise(
         id="14.4",
         title="Temperature without logits",
-        reference=lambda p, temperature: _share(p ** (1 / temperature)),
+        reference=_tempered,
         cases=lambda rng: [(rng.dirichlet(np.ones(n)), t) for n, t in ((5, 0.5), (7, 2.0), (4, 1.7))],
         hints=(
             "Probabilities are as good as logits: log(p) has p as its softmax.",
@@ -267,6 +321,21 @@ EXERCISES = [
                 "each token.",
             ),
             Misconception(
+                "with a cache, and one more",
+                lambda n_prompt, n_new: 1 + n_prompt + n_new,
+                "That counts each position once. Without a cache all are computed again for each token.",
+            ),
+            Misconception(
+                "does not grow",
+                lambda n_prompt, n_new: n_new * (1 + n_prompt),
+                "You read the start and the prompt for each token. What was written since is read again as well.",
+            ),
+            Misconception(
+                "without the prompt",
+                lambda n_prompt, n_new: n_new * (n_new + 1) // 2,
+                "The prompt is missing: it is read again for each token, before all that is new.",
+            ),
+            Misconception(
                 "without the start",
                 lambda n_prompt, n_new: sum(n_prompt + i for i in range(n_new)),
                 "The start is missing: it is read each time.",
@@ -296,9 +365,9 @@ EXERCISES = [
     ),
     Exercise(
         id="14.6",
-        title="Why nothing is likeliest",
+        title="Why the short is likelier",
         reference=_length,
-        cases=lambda rng: [(0.8, 0.001), (0.6, 0.01), (0.9, 0.0009), (0.35, 0.02)],
+        cases=lambda rng: [(0.8, 0.001), (0.6, 0.01), (0.9, 0.0009), (0.35, 0.02), (0.5, 0.25)],
         hints=(
             "A sentence of n words has n + 1 factors, the end being the last.",
             "Nothing is likelier when p_right ** (n + 1) < p_end. Take logarithms; which way does the sign turn?",
@@ -314,6 +383,18 @@ EXERCISES = [
                 "not rounded",
                 lambda p_right, p_end: log(p_end) / log(p_right) - 1,
                 "This is where both are equally likely. Words come in whole numbers: take the next one above.",
+            ),
+            Misconception(
+                "not rounded, with the end",
+                lambda p_right, p_end: log(p_end) / log(p_right),
+                "This is n + 1 where both are equally likely, the end counted and nothing rounded. Which whole n is "
+                "the first beyond it?",
+            ),
+            Misconception(
+                "equally likely",
+                lambda p_right, p_end: ceil(log(p_end) / log(p_right)) - 1,
+                "At this length both may be equally likely, and nothing is not likelier yet: try p_right = 0.5 and "
+                "p_end = 0.25.",
             ),
             Misconception(
                 "rounded down",
