@@ -138,6 +138,8 @@ def lines(
         for place in (edges or {}).items():
             _draw_edge(ax, *place)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
+        if share:
+            ax.label_outer()
     if "y" not in log:
         for ax in axes[0]:
             _start_at_zero(ax)

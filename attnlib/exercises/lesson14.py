@@ -357,6 +357,11 @@ EXERCISES = [
                 "You counted the prompt once. Without a cache it is read again for each token.",
             ),
             Misconception(
+                "the prompt word by word",
+                lambda n_prompt, n_new: (n_prompt + n_new) * (n_prompt + n_new + 1) // 2,
+                "You counted the prompt as if it were written word by word. It is read at once.",
+            ),
+            Misconception(
                 "pairs",
                 lambda n_prompt, n_new: sum((1 + n_prompt + i) ** 2 for i in range(n_new)),
                 "You counted pairs of positions, which are the weights. Count the positions.",
