@@ -41,7 +41,7 @@ class Case:
     def bounds(self) -> dict[str, str]:
         """Why a target may be missed."""
         same = "it calls the same kernel"
-        gpt2 = f"{same}, and keeps its weights transposed, whose products take a few per cent less"
+        gpt2 = f"{same}, on weights stored the other way round, whose products differ by some per cent"
         return {TORCH: "most of our time is matrix products: see their row", GPT2: gpt2, X: same}
 
     def targets(self, backward: bool) -> dict[str, float]:
