@@ -57,10 +57,8 @@ class Beams:
         alive, (batch, width), size = self.log_p > -inf, self.log_p.shape, log_p.shape[-1]
         total = log_p.new_full((batch, width, size), -inf)
         total[alive] = self.log_p.to(log_p)[alive][:, None] + log_p
-        flat = total.flatten(
-            1
-        )  # the likeliest of all continuations, likeliest first; of equals, as `greedy` takes them
-        best, at = flat.max(1, keepdim=True) if width == 1 else flat.topk(width)
+        total = total.flatten(1)  # of all continuations the likeliest, likeliest first
+        best, at = total.max(1, keepdim=True) if width == 1 else total.topk(width)  # one of equals as `greedy` does
         parent, token = at // size, at % size
         places = width - (self.over["scores"] > -inf).sum(1, keepdim=True)
         kept = (torch.arange(width, device=at.device) < places) & (best > -inf)

@@ -106,12 +106,14 @@ def check_positive(name: str, value: float) -> None:
 def check_size(name: str, n: int) -> int:
     """``n`` as a Python integer; raise unless it is one and not negative."""
     try:
-        n = index("True" if isinstance(n, bool) else n)
+        whole = index(n)
     except TypeError:
-        raise TypeError(f"{name} must be an integer; got {type(n).__name__}") from None
-    if n < 0:
-        raise ValueError(f"{name} must not be negative; got {n}")
-    return n
+        whole = None
+    if whole is None or isinstance(n, bool):  # True is 1 to Python, and a slip to whoever gave it
+        raise TypeError(f"{name} must be an integer; got {type(n).__name__}")
+    if whole < 0:
+        raise ValueError(f"{name} must not be negative; got {whole}")
+    return whole
 
 
 def check_at_least_one(name: str, n: int) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import torch
+
 from attnlib._backend import is_torch
 from attnlib._cache import check_rows
 from attnlib._random import integers
@@ -86,7 +88,7 @@ def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = N
     """
     if not is_torch(tokens):
         raise TypeError(f"{name} must be a torch tensor of tokens; got {type(tokens).__name__}")
-    if str(tokens.dtype) not in ("torch.int64", "torch.int32"):
+    if tokens.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"{name} must hold integers, int64 or int32; got dtype {tokens.dtype}")
     if tokens.ndim != 2 or 0 in tokens.shape:
         raise ValueError(f"{name} must have shape (batch, n), neither of them 0; got {tuple(tokens.shape)}")
