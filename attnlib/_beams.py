@@ -119,7 +119,7 @@ def check_beams(width: int, length_penalty: float, n_best: int) -> None:
     check_at_least_one("width", width)
     if isinstance(length_penalty, bool) or not isinstance(length_penalty, Real):
         raise TypeError(f"length_penalty must be a number; got {type(length_penalty).__name__}")
-    if not 0 <= length_penalty <= 10:  # GNMT's is 0.6 to 0.7; beyond, scores run out of digits
+    if not 0 <= length_penalty <= 10:  # 0.6 is usual; beyond 10, scores run out of digits
         raise ValueError(f"length_penalty must be from 0 to 10; got {length_penalty}")
     if check_at_least_one("n_best", n_best) > width:
         raise ValueError(f"n_best must be at most width = {width}; got {n_best}")
