@@ -50,9 +50,9 @@ def probabilities(
     check_floats(logits=logits)
     if logits.ndim == 0 or logits.shape[-1] == 0:
         raise ValueError(f"logits must have shape (..., vocabulary), which is not empty; got {tuple(logits.shape)}")
-    check_logits(logits)
+    top = check_logits(logits)
     _check(temperature, top_k, top_p)
-    scaled = (logits - logits.amax(-1, keepdim=True)).double() / float(temperature)  # many small numbers are added up
+    scaled = (logits - top[..., None]).double() / float(temperature)  # many small numbers are added up
     mask, n = None, logits.shape[-1]
     if top_k is not None or top_p is not None:
         ranked, order = scaled.sort(dim=-1, descending=True, stable=True)
@@ -76,14 +76,16 @@ def likeliest(logits: Float[Tensor, "batch vocabulary"]) -> Int[Tensor, " batch"
     return logits.argmax(-1)
 
 
-def check_logits(logits: Float[Tensor, "batch vocabulary"]) -> None:
-    """Raise unless each row has a largest number, and that is finite: then there is a distribution.
+def check_logits(logits: Float[Tensor, "... vocabulary"]) -> Float[Tensor, ...]:
+    """The largest of each row; raise unless that is finite: then there is a distribution.
 
     >>> check_logits(torch.tensor([[0.0, -torch.inf]]))
+    tensor([0.])
     """
     top = logits.amax(-1)
     if not top.isfinite().all():
         raise ValueError(f"logits must have a finite maximum in each row; got {top[~top.isfinite()][0]:g}")
+    return top
 
 
 def draw(seed: Seed, temperature: float, top_k: int | None, top_p: float | None) -> Callable[[Tensor], Tensor]:

@@ -64,7 +64,9 @@ def watch(modules: list[nn.Module]) -> Callable[[], bool]:
     hooks += [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]
     parameters = [p for module in modules for p in module._parameters.values() if p is not None]
     children = [module._modules for module in modules]
-    types, sizes, places = (list(map(of, x)) for of, x in ((type, modules), (len, children), (_place, parameters)))
+    types, sizes, places = (
+        list(map(of, x)) for of, x in ((type, modules), (len, children), (Tensor.data_ptr, parameters))
+    )
 
     def unchanged() -> bool:  # every loop in C, since it runs for each token
         return (
@@ -73,10 +75,7 @@ def watch(modules: list[nn.Module]) -> Callable[[], bool]:
             and all(map(is_, map(type, modules), types))
             and all(map(is_, map(getattr, owners, methods), functions))
             and all(map(eq, map(len, children), sizes))
-            and all(map(eq, map(_place, parameters), places))
+            and all(map(eq, map(Tensor.data_ptr, parameters), places))
         )
 
     return unchanged
-
-
-_place = Tensor.data_ptr

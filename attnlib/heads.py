@@ -342,13 +342,15 @@ class MultiHeadAttention(nn.Module):
         made = []
         if len(inputs) == 1 or type(project) is not nn.Linear or project._forward_hooks or project._forward_pre_hooks:
             for (x, _), mine in zip(inputs, rows, strict=True):  # all three, since it may do more than its weights say
-                made += [] if x is None else project(x).split_with_sizes(sizes, dim=-1)[mine]
+                if x is not None:
+                    made += project(x).split_with_sizes(sizes, dim=-1)[mine]
         else:
             cuts = [sum(sizes[mine]) for mine in rows]  # at once, so that one copy joins the gradients
-            weights, biases = (w if w is None else w.split_with_sizes(cuts) for w in (project.weight, project.bias))
-            for i, (x, _) in enumerate(inputs):
-                y = None if x is None else linear(x, weights[i], None if biases is None else biases[i])
-                made += [] if y is None else y.split_with_sizes(sizes[rows[i]], dim=-1)
+            weights = project.weight.split_with_sizes(cuts)
+            biases = [None] * len(cuts) if project.bias is None else project.bias.split_with_sizes(cuts)
+            for (x, _), mine, weight, bias in zip(inputs, rows, weights, biases, strict=True):
+                if x is not None:
+                    made += linear(x, weight, bias).split_with_sizes(sizes[mine], dim=-1)
         return [split_heads(y, y.shape[-1] // self.d_head) for y in made]
 
     def _check(self, **inputs: Tensor | None) -> None:
