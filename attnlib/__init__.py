@@ -11,65 +11,50 @@ from __future__ import annotations
 from importlib import import_module
 
 # Names are loaded when they are first used, so that `import attnlib` brings in neither torch nor scikit-learn.
-_HOME = {
-    "Attended": "core",
-    "MultiHeadAttention": "heads",
-    "NadarayaWatson": "regression",
-    "additive": "scores",
-    "attention": "core",
-    "bilinear": "scores",
-    "causal": "masks",
-    "check": "exercises",
-    "check_close": "display",
-    "check_environment": "environment",
-    "dot": "scores",
-    "gaussian": "scores",
-    "hint": "exercises",
-    "masked_softmax": "core",
-    "merge_heads": "heads",
-    "padding": "masks",
-    "progress": "exercises",
-    "scaled_dot": "scores",
-    "show": "display",
-    "show_source": "display",
-    "solution": "exercises",
-    "split_heads": "heads",
-    "squared_distance": "scores",
+_NAMES = {
+    "core": ["Attended", "attention", "masked_softmax"],
+    "course.display": ["check_close", "show", "show_source"],
+    "course.environment": ["check_environment"],
+    "course.grading": ["check", "hint", "progress", "solution"],
+    "masks": ["causal", "padding"],
+    "nn": ["MultiHeadAttention", "Transformer", "TransformerConfig", "merge_heads", "split_heads"],
+    "regression": ["NadarayaWatson"],
+    "scores": ["additive", "bilinear", "dot", "gaussian", "scaled_dot", "squared_distance"],
 }
-_MODULES = [
-    "claims",
-    "core",
-    "course",
-    "data",
-    "decoding",
-    "display",
-    "heads",
-    "interventions",
-    "kernels",
-    "layers",
-    "masks",
-    "plotting",
-    "positions",
-    "probes",
-    "recurrent",
-    "regression",
-    "scores",
-    "tasks",
-    "text",
-    "training",
-    "transformer",
-    "translation",
-    "variants",
-]
+_MODULES = {
+    "": [
+        "core",
+        "course",
+        "data",
+        "decoding",
+        "interventions",
+        "masks",
+        "nn",
+        "plotting",
+        "positions",
+        "probes",
+        "regression",
+        "scores",
+        "training",
+        "translation",
+        "variants",
+    ],
+    "course.": ["claims", "display"],
+    "data.": ["tasks", "text"],
+    "nn.": ["heads", "layers", "recurrent", "transformer"],
+    "regression.": ["kernels"],
+}
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
+_PLACE = {name: place + name for place, names in _MODULES.items() for name in names}
 
-__all__ = sorted([*_HOME, *_MODULES])
+__all__ = sorted([*_HOME, *_PLACE])
 
 
 def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(f"attnlib.{_HOME[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"attnlib.{name}")
+    if name in _PLACE:
+        return import_module(f"attnlib.{_PLACE[name]}")
     raise AttributeError(f"module 'attnlib' has no attribute {name!r}")
 
 

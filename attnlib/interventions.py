@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import check_size
-from attnlib._random import integers
-from attnlib.heads import MultiHeadAttention
+from attnlib._seeds import integers
+from attnlib.nn.heads import MultiHeadAttention
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -41,7 +41,7 @@ def cut(
     ``query`` and ``key`` hold one entry for each sequence of the batch: a position, or a list of them. None stands for
     all positions. ``heads`` names some of the heads; all of them, unless given. A query with nothing left gets zeros.
 
-    Raises ``TypeError`` for anything but `attnlib.heads.MultiHeadAttention`, ``ValueError`` for a head or a position
+    Raises ``TypeError`` for anything but `attnlib.nn.MultiHeadAttention`, ``ValueError`` for a head or a position
     that is not there, another number of sequences, or a model that runs with a cache, and so not on all positions.
 
     Source: Geva et al. (2023), *attention knockout*.

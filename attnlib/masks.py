@@ -11,8 +11,8 @@ from math import inf
 from operator import and_
 from typing import TYPE_CHECKING
 
-from attnlib._backend import Array, is_array, is_floating, is_torch, namespace
-from attnlib._checks import broadcast_shapes, check_at_least_one, check_boolean, check_size
+from attnlib._arrays import Array, broadcast_shapes, is_array, is_floating, is_torch, namespace
+from attnlib._checks import check_at_least_one, check_boolean, check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int

@@ -1,8 +1,8 @@
-r"""Positions: five ways to tell attention, which is blind to order, where its inputs stand.
+r"""Positions: ways to tell attention, which is blind to order, where its inputs stand.
 
-Two are added to the inputs (`sinusoidal`, `Learned`), two to the scores (`RelativeBias`, `alibi`), and one turns
-queries and keys (`rotary`). Arrays are NumPy's, in float64, unless ``like`` is a torch tensor, and then they have its
-dtype and device.
+`sinusoidal` codes are added to the inputs, the biases of `alibi` to the scores, and `rotary` turns queries and keys.
+The two that have parameters are modules, `attnlib.nn.LearnedPositions` and `attnlib.nn.RelativeBias`. Arrays are
+NumPy's, in float64, unless ``like`` is a torch tensor, and then they have its dtype and device.
 """
 
 from __future__ import annotations
@@ -12,26 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._backend import Array, is_torch, namespace
-from attnlib._checks import check_floats, check_positive, check_rank, check_size
+from attnlib._arrays import Array, is_torch, namespace
+from attnlib._checks import check_floats, check_one_of, check_positive, check_rank, check_size
 from attnlib.masks import _positions
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-    from attnlib._learned_positions import Learned, RelativeBias
-
-__all__ = ["Learned", "RelativeBias", "alibi", "alibi_slopes", "relative_buckets", "rotary", "rotation", "sinusoidal"]
+__all__ = ["alibi", "alibi_slopes", "relative_buckets", "rotary", "rotation", "sinusoidal"]
 
 LAYOUTS = ("halves", "pairs")
-
-
-def __getattr__(name: str) -> object:
-    if name in ("Learned", "RelativeBias"):  # modules, which need torch
-        from attnlib import _learned_positions
-
-        return getattr(_learned_positions, name)
-    raise AttributeError(f"module 'attnlib.positions' has no attribute {name!r}")
 
 
 def sinusoidal(
@@ -210,8 +200,7 @@ def rotary(
     check_rank("(..., n, d)", x=x)
     start = check_size("start", start)
     d = x.shape[-1] if d_rotary is None else check_size("d_rotary", d_rotary)
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout must be one of {LAYOUTS}; got {layout!r}")
+    check_one_of("layout", layout, LAYOUTS)
     if d > x.shape[-1]:
         raise ValueError(f"d_rotary must not exceed the last axis of x, {x.shape[-1]}; got {d}")
     name = "the last axis of x" if d_rotary is None else "d_rotary"

@@ -7,11 +7,12 @@ A score with parameters goes to `attention` as ``functools.partial(bilinear, w=w
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable
+from functools import reduce, wraps
 from operator import add
 from typing import TYPE_CHECKING
 
-from attnlib._backend import Array, namespace
+from attnlib._arrays import Array, namespace
 from attnlib._checks import check_pair, check_positive, check_weight
 
 if TYPE_CHECKING:
@@ -20,6 +21,19 @@ if TYPE_CHECKING:
 __all__ = ["additive", "bilinear", "dot", "gaussian", "scaled_dot", "squared_distance"]
 
 
+def _checked(score: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """A score that checks its arguments; `attnlib.attention`, which has checked them, calls ``unchecked``."""
+
+    @wraps(score)
+    def public(q: Array, k: Array) -> Array:
+        check_pair(q, k)
+        return score(q, k)
+
+    public.unchecked = score
+    return public
+
+
+@_checked
 def dot(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Array, "... n_q n_k"]:
     r"""The inner product of every query with every key.
 
@@ -34,10 +48,10 @@ def dot(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Arr
     >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]]))
     array([[11.,  2.]])
     """
-    check_pair(q, k, same_d=True)
     return q @ k.mT
 
 
+@_checked
 def scaled_dot(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Array, "... n_q n_k"]:
     r"""The inner product divided by :math:`\sqrt d`, which keeps its variance at one whatever ``d`` is.
 
@@ -53,7 +67,6 @@ def scaled_dot(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Fl
     >>> scaled_dot(np.array([[2.0, 0.0, 2.0, 0.0]]), np.array([[3.0, 1.0, 1.0, 1.0]]))
     array([[4.]])
     """
-    check_pair(q, k, same_d=True)
     return (q / q.shape[-1] ** 0.5) @ k.mT
 
 
@@ -128,11 +141,12 @@ def gaussian(
     array([[-0. , -0.5, -2. ]])
     """
     check_positive("bandwidth", bandwidth)
-    check_pair(q, k, same_d=True)
+    check_pair(q, k)
     h = float(bandwidth)
     return -0.5 * squared_distance(q / h, k / h)
 
 
+@_checked
 def squared_distance(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"]) -> Float[Array, "... n_q n_k"]:
     r"""The squared Euclidean distance of every query to every key.
 
@@ -147,5 +161,4 @@ def squared_distance(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"])
     >>> squared_distance(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
     array([[25.]])
     """
-    check_pair(q, k, same_d=True)
     return reduce(add, ((q[..., :, None, c] - k[..., None, :, c]) ** 2 for c in range(q.shape[-1])))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from attnlib.decoding import greedy
-from attnlib.transformer import Transformer, TransformerConfig
+from attnlib.nn import Transformer, TransformerConfig
 
 SIZES = {"d_model": 128, "n_heads": 4, "d_ff": 512}
 N_TOKENS, WRITTEN = 100, 240

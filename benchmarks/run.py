@@ -19,7 +19,7 @@ from machine import described
 from measure import TURNS, Row
 from tqdm import tqdm
 
-from attnlib._picture import INK, OUTPUT, PALE, QUERY, Picture, in_style, label, new_figure
+from attnlib.plotting.picture import INK, OUTPUT, PALE, QUERY, Picture, in_style, label, new_figure
 
 HERE = Path(__file__).parent
 SECTIONS: list[Callable[[], Iterator[list[Row]]]] = [layers.rows, models.rows, memory.rows, regression.rows]

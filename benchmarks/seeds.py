@@ -11,10 +11,9 @@ from machine import described
 from tqdm import tqdm
 
 from attnlib import translation
-from attnlib.recurrent import shift_right
-from attnlib.text import END, PAD
+from attnlib.data.text import END, PAD
+from attnlib.nn import Transformer, shift_right
 from attnlib.training import fit
-from attnlib.transformer import Transformer
 from attnlib.translation import Corpus, Example, exact_match, number
 
 SEEDS, STEPS, BATCH, LATER = range(5), 700, 64, 4
@@ -83,8 +82,10 @@ def _ends(model: Transformer, corpus: Corpus, examples: Sequence[Example], later
     """How often END is the likeliest after the right words, with the decoder's positions ``later`` further on."""
     batch = corpus.batch(examples)
     real = (batch.source != PAD)[:, None]
-    memory, _ = model.encoder(model.source(batch.source), mask=real)
-    rows, _ = model.decoder(model.target(shift_right(batch.target), later), memory, causal=True, memory_mask=real)
+    memory, _ = model.encoder(model.source_embedding(batch.source), mask=real)
+    rows, _ = model.decoder(
+        model.target_embedding(shift_right(batch.target), later), memory, causal=True, memory_mask=real
+    )
     return (model.out(rows).argmax(-1) == END)[batch.target == END].float().mean().item()
 
 

@@ -31,9 +31,9 @@ from attnlib import (
     padding,
     scaled_dot,
 )
-from attnlib.layers import DecoderLayer, EncoderLayer
 from attnlib.masks import to_torch
-from attnlib.positions import RelativeBias, alibi, relative_buckets, rotary, sinusoidal
+from attnlib.nn import DecoderLayer, EncoderLayer, RelativeBias
+from attnlib.positions import alibi, relative_buckets, rotary, sinusoidal
 
 with warnings.catch_warnings(action="ignore"):
     from statsmodels.nonparametric.kernel_regression import KernelReg
@@ -87,7 +87,7 @@ def _heads(dtype: torch.dtype, gradients: bool) -> float:
     want, want_weights = theirs(x, x, x, average_attn_weights=False, **hidden)
     if not gradients:
         return max(apart(out.detach(), want.detach()), apart(weights.detach(), want_weights.detach()))
-    mine = torch.autograd.grad(out.sin().sum(), ours.project.weight)[0]
+    mine = torch.autograd.grad(out.sin().sum(), ours.in_proj.weight)[0]
     return apart(mine, torch.autograd.grad(want.sin().sum(), theirs.in_proj_weight)[0])
 
 

@@ -26,10 +26,10 @@ from attnlib import (
     tasks,
     translation,
 )
-from attnlib.claims import CLAIMS
 from attnlib.course import LESSONS
+from attnlib.course.claims import CLAIMS
 from attnlib.interventions import cut
-from attnlib.transformer import Transformer, TransformerConfig
+from attnlib.nn import Transformer, TransformerConfig
 from attnlib.variants import hard_attention
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"

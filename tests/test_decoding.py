@@ -12,8 +12,7 @@ from test_transformer import _bart, _from_bart
 from torch import nn
 
 from attnlib.decoding import beam, greedy, probabilities, sample, stream
-from attnlib.recurrent import Seq2Seq
-from attnlib.transformer import Transformer, TransformerConfig
+from attnlib.nn import Seq2Seq, Transformer, TransformerConfig
 
 POSITIONS = ["none", "sinusoidal", "learned", "relative", "alibi", "rotary"]
 END = 2
@@ -105,12 +104,6 @@ def test_the_cache_changes_nothing(name, prompt):
         assert torch.equal(decode(model), decode(Forgetful(model)))
     found, slow = (beam(m, source, 8, n_best=4, prompt=told) for m in (model, Forgetful(model)))
     torch.testing.assert_close(found.scores, slow.scores)
-
-
-def test_a_recurrent_model_writes_what_its_own_decoding_does():
-    model, source = _recurrent(attend="bahdanau"), _sources()
-    want = model.decode(source, (source != 0).sum(1), 8).tokens
-    assert torch.equal(greedy(model, source, 8), want)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-import attnlib.exercises as exercises
-from attnlib.exercises import _commands, _progress, check, hint, progress, solution
+import attnlib.course.exercises as exercises
+from attnlib.course.grading import check, commands, hint, progress, progress_file, solution
 
 LESSON = '''
-from attnlib.exercises import Exercise, Misconception
+from attnlib.course.grading import Exercise, Misconception
 
 def double(x):
     """Two x.
@@ -39,13 +39,13 @@ def file(tmp_path, monkeypatch):
     (tmp_path / "lesson90.py").write_text(LESSON)
     (tmp_path / "lesson91.py").write_text("import not_there")
     monkeypatch.setattr(exercises, "__path__", [str(tmp_path)])
-    monkeypatch.setattr(_progress, "_solved_here", set())
-    monkeypatch.setattr(_progress, "_told", False)
-    monkeypatch.setattr(_commands, "_hints_shown", {})
+    monkeypatch.setattr(progress_file, "_solved_here", set())
+    monkeypatch.setattr(progress_file, "_told", False)
+    monkeypatch.setattr(commands, "_hints_shown", {})
     file = tmp_path / "home" / "progress.json"
     monkeypatch.setenv("ATTNLIB_PROGRESS", str(file))
     yield file
-    sys.modules.pop("attnlib.exercises.lesson90", None)
+    sys.modules.pop("attnlib.course.exercises.lesson90", None)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_check_prints_one_message_and_returns_nothing(said):
 
 def test_only_the_lesson_that_is_asked_for_is_imported():
     check("90.1", double)
-    assert "attnlib.exercises.lesson91" not in sys.modules
+    assert "attnlib.course.exercises.lesson91" not in sys.modules
 
 
 def test_long_messages_are_wrapped_but_code_is_not(said):

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from attnlib.exercises import Exercise, Misconception, grade
+from attnlib.course.grading import Exercise, Misconception, grade
 
 HINTS = ("one", "two", "three")
 
@@ -175,6 +175,6 @@ def test_a_value_for_a_function():
 
 def test_importing_the_exercises_is_cheap():
     heavy = {"torch", "sklearn", "matplotlib"}
-    code = f"import sys, attnlib.exercises; print({heavy} & set(sys.modules))"
+    code = f"import sys, attnlib.course.exercises; print({heavy} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from attnlib import exercises
+import attnlib
 
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 
 SETUP = """
-from attnlib.exercises import Exercise, check, solution, _registry, _sandbox
-_sandbox._PATIENCE = 0.3
+from attnlib.course.grading import Exercise, check, solution
+from attnlib.course.grading import registry, sandbox
+sandbox._PATIENCE = 0.3
 
 def half(x):
     "Half."
@@ -19,7 +20,7 @@ def half(x):
 
 half_it = Exercise(id="90.1", title="", reference=half, cases=lambda rng: [(2.0,), (3.0,)],
                    hints=("", "", ""), misconceptions=[])
-_registry.find = lambda name: half_it
+registry.find = lambda name: half_it
 """
 
 FOR_EVER = """
@@ -79,7 +80,7 @@ def outputs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTNLIB_PROGRESS", str(tmp_path_factory.mktemp("home") / "progress.json"))
         patch.setenv("ATTNLIB_CHECK_SECONDS", "1")
-        patch.setenv("PYTHONPATH", str(Path(exercises.__file__).parents[2]))
+        patch.setenv("PYTHONPATH", str(Path(attnlib.__file__).parents[1]))
         nbclient.NotebookClient(notebook, timeout=60).execute()
     return [cell.outputs for cell in notebook.cells]
 

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from attnlib import _source
-from attnlib.exercises import _registry, _trial, grade
+from attnlib.course.grading import grade, registry, trial
+from attnlib.course.source import source_of
 
-LESSONS = _registry.lessons()
-EXERCISES = [exercise for lesson in LESSONS for exercise in _registry.load(lesson)]
+LESSONS = registry.lessons()
+EXERCISES = [exercise for lesson in LESSONS for exercise in registry.load(lesson)]
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.misconceptions]
 
 
@@ -26,7 +26,7 @@ def each_mistake(test):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_has_three_to_six_exercises_numbered_from_one(lesson):
-    ids = [exercise.id for exercise in _registry.load(lesson)]
+    ids = [exercise.id for exercise in registry.load(lesson)]
     assert ids == [f"{lesson}.{n}" for n in range(1, len(ids) + 1)]
     assert len(ids) <= 6
     assert len(ids) >= (0 if lesson == "00" else 3)
@@ -36,8 +36,8 @@ def test_a_lesson_has_three_to_six_exercises_numbered_from_one(lesson):
 def test_an_exercise_has_hints_mistakes_and_inputs(exercise):
     assert len(exercise.misconceptions) >= 3
     assert len({*exercise.hints}) == 3
-    assert exercise.asks_for_value or len(_trial.make_cases(exercise)) >= 2
-    assert _source.source_of(exercise.solution or exercise.reference)
+    assert exercise.asks_for_value or len(trial.make_cases(exercise)) >= 2
+    assert source_of(exercise.solution or exercise.reference)
 
 
 @each_exercise
@@ -73,7 +73,7 @@ def test_no_two_answers_give_the_same_numbers(exercise):
 
 def outputs(exercise, function):
     """What a function gives on every case: an adapted output, or the exception's type."""
-    came = _trial.outcomes(function, _trial.make_cases(exercise), exercise.adapt)
+    came = trial.outcomes(function, trial.make_cases(exercise), exercise.adapt)
     with np.errstate(all="ignore"):
         return [outcome.failure.type if outcome.failure else outcome.output for outcome in came]
 
@@ -173,7 +173,7 @@ def test_an_answer_that_is_right_on_the_first_case_only_is_rejected(exercise):
 
     def first_only(*inputs):
         output = exercise.reference(*inputs)
-        return output if next(calls) % len(_trial.make_cases(exercise)) == 0 else everywhere(noisy)(output)
+        return output if next(calls) % len(trial.make_cases(exercise)) == 0 else everywhere(noisy)(output)
 
     assert_rejected_unless_close(exercise, first_only)
 

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from attnlib.exercises import Exercise, _guard, _sandbox, grade
+from attnlib.course.grading import Exercise, grade, guard, sandbox
 
 EXERCISE = Exercise(
     id="02.1",
@@ -25,7 +25,7 @@ EXERCISE = Exercise(
 @pytest.fixture
 def _short(monkeypatch):
     monkeypatch.setenv("ATTNLIB_CHECK_SECONDS", "0.3")
-    monkeypatch.setattr(_sandbox, "_PATIENCE", 0.3)
+    monkeypatch.setattr(sandbox, "_PATIENCE", 0.3)
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_without_threads_the_answer_runs_without_a_limit(monkeypatch, capsys):
     ],
 )
 def test_an_excerpt(written, shown):
-    sink = _guard.Sink()
+    sink = guard.Sink()
     for text in written:
         sink.write(text)
     assert sink.excerpt() == shown

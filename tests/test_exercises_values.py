@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from attnlib.exercises import Exercise, Misconception, grade
-from attnlib.exercises._diagnose import describe
-from attnlib.exercises._values import Rules, agree, read
+from attnlib.course.grading import Exercise, Misconception, grade
+from attnlib.course.grading.diagnosis import describe
+from attnlib.course.grading.values import Rules, agree, read
 
 HINTS = ("one", "two", "three")
 

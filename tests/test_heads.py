@@ -13,10 +13,8 @@ from torch import nn
 from torch.nn.utils import prune
 
 from attnlib import attention, masks
-from attnlib._places import Places
-from attnlib.heads import MultiHeadAttention, merge_heads, split_heads
+from attnlib.nn import MultiHeadAttention, Positional, Transformer, TransformerConfig, merge_heads, split_heads
 from attnlib.positions import sinusoidal
-from attnlib.transformer import Transformer, TransformerConfig
 
 BOUND = {torch.float64: 1e-12, torch.float32: 1e-6}
 
@@ -67,7 +65,7 @@ def test_it_is_torchs_multi_head_attention(dtype, kind, cross, bias, weights):
     torch.testing.assert_close(out, want, atol=BOUND[dtype], rtol=0)
     if weights:
         torch.testing.assert_close(alpha, want_weights, atol=BOUND[dtype], rtol=0)
-    mine = torch.autograd.grad(out.square().mean(), [*inputs, ours.project.weight, ours.out.weight])
+    mine = torch.autograd.grad(out.square().mean(), [*inputs, ours.in_proj.weight, ours.out_proj.weight])
     other = torch.autograd.grad(want.square().mean(), [*inputs, theirs.in_proj_weight, theirs.out_proj.weight])
     for a, b in zip(mine, other, strict=True):
         torch.testing.assert_close(a, b, atol=BOUND[dtype], rtol=0)
@@ -86,7 +84,7 @@ def test_grouped_heads_are_heads_that_share_keys_and_values(n_kv_heads):
     grouped = MultiHeadAttention(8, 4, n_kv_heads=n_kv_heads).double()
     full = MultiHeadAttention(8, 4).double()
     with torch.no_grad():
-        full.out.load_state_dict(grouped.out.state_dict())
+        full.out_proj.load_state_dict(grouped.out_proj.state_dict())
         full.w_q[:] = grouped.w_q
         for mine, theirs in ((full.w_k, grouped.w_k), (full.w_v, grouped.w_v)):
             mine[:] = theirs.reshape(8, n_kv_heads, 1, 2).expand(8, n_kv_heads, 4 // n_kv_heads, 2).reshape(8, 8)
@@ -264,25 +262,25 @@ def test_grouped_heads_take_biases_and_masks_of_every_shape(axes):
     torch.testing.assert_close(fused.out, dense.out)
     full = MultiHeadAttention(8, 4).double()
     with torch.no_grad():
-        full.out.load_state_dict(layer.out.state_dict())
-        q, k, v = layer.project.weight.split(layer.sizes)
+        full.out_proj.load_state_dict(layer.out_proj.state_dict())
+        q, k, v = layer.in_proj.weight.split(layer.sizes)
         twice = [w.unflatten(0, (2, 1, 2)).expand(2, 2, 2, 8).flatten(0, 2) for w in (k, v)]
-        full.project.weight.copy_(torch.cat([q, *twice]))
+        full.in_proj.weight.copy_(torch.cat([q, *twice]))
     torch.testing.assert_close(full(x, weights=True, **options), dense)
 
 
 def test_the_table_of_positions_is_computed_once_and_is_no_part_of_the_state():
-    places = Places("sinusoidal", d_model=8, n_heads=2, n_max=4, bidirectional=False)
+    places = Positional("sinusoidal", d_model=8, n_heads=2, n_max=4, bidirectional=False)
     x = torch.zeros(5, 8)
     with torch.inference_mode():
-        places.added(x)
+        places.add_to(x)
     table = places.table
-    torch.testing.assert_close(places.added(x, start=2), sinusoidal(5, 8, start=2, like=x))
+    torch.testing.assert_close(places.add_to(x, start=2), sinusoidal(5, 8, start=2, like=x))
     assert places.table is table
     assert places.state_dict() == {}
     for like in (x.double(), x, torch.zeros(300, 8)):
-        torch.testing.assert_close(places.added(like), sinusoidal(len(like), 8, like=like))
-    places.added(x.requires_grad_()).sin().sum().backward()  # a table made in inference mode would refuse
+        torch.testing.assert_close(places.add_to(like), sinusoidal(len(like), 8, like=like))
+    places.add_to(x.requires_grad_()).sin().sum().backward()  # a table made in inference mode would refuse
 
 
 def test_logits_of_a_step_may_be_changed_and_padding_still_counts():
@@ -301,7 +299,7 @@ def test_logits_of_a_step_may_be_changed_and_padding_still_counts():
 
 def test_a_pruned_projection_trains():
     layer, x, memory = MultiHeadAttention(8, 2), torch.randn(1, 3, 8), torch.randn(1, 5, 8)
-    prune.l1_unstructured(layer.project, "weight", 0.5)
+    prune.l1_unstructured(layer.in_proj, "weight", 0.5)
     for _ in range(2):
         (layer(x).out.sum() + layer(x, memory).out.sum()).backward()
 
@@ -322,16 +320,16 @@ def test_a_projection_that_is_more_than_its_weights_is_called(inputs):
     torch.manual_seed(0)
     layer, xs = MultiHeadAttention(8, 4, n_kv_heads=2).double(), torch.randn(3, 2, 5, 8, dtype=torch.float64)[:inputs]
     before = layer(*xs).out
-    called = layer.project.register_forward_hook(lambda module, args, out: out)
+    called = layer.in_proj.register_forward_hook(lambda module, args, out: out)
     torch.testing.assert_close(layer(*xs).out, before)
     called.remove()
-    layer.project = Adapted(layer.project).double()
-    beside = layer.project.beside
+    layer.in_proj = Adapted(layer.in_proj).double()
+    beside = layer.in_proj.beside
     merged = MultiHeadAttention(8, 4, n_kv_heads=2).double()
     merged.load_state_dict(
         {
-            "project.weight": layer.project.layer.weight + beside.weight,
-            "project.bias": layer.project.layer.bias + beside.bias,
+            "in_proj.weight": layer.in_proj.layer.weight + beside.weight,
+            "in_proj.bias": layer.in_proj.layer.bias + beside.bias,
             **{name: p for name, p in layer.state_dict().items() if name.startswith("out")},
         }
     )

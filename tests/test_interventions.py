@@ -8,8 +8,7 @@ from torch import nn
 
 from attnlib import MultiHeadAttention, causal
 from attnlib.interventions import cut, patch
-from attnlib.layers import EncoderLayer
-from attnlib.transformer import Transformer, TransformerConfig
+from attnlib.nn import EncoderLayer, Transformer, TransformerConfig
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def test_in_a_whole_model_only_what_comes_after_changes():
     source, target = torch.randint(4, 12, (2, 5)), torch.randint(4, 12, (2, 6))
     with torch.no_grad():
         before = model(source, target).logits
-        with cut([layer.cross for layer in model.decoder.layers], [3, 4], [0, 2]):
+        with cut([layer.cross_attention for layer in model.decoder.layers], [3, 4], [0, 2]):
             change = (model(source, target).logits - before).abs().amax(-1) > 1e-6
     assert change[0].tolist() == [False] * 3 + [True] * 3
     assert change[1].tolist() == [False] * 4 + [True] * 2

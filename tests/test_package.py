@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import attnlib
-from attnlib import check_close, course, display, environment, plotting, show
-from attnlib._picture import Picture, new_figure
+from attnlib import check_close, course, display, plotting, show
+from attnlib.course import environment
+from attnlib.plotting.picture import Picture, new_figure
 
 ROOT = Path(__file__).parents[1]
 
@@ -90,7 +91,7 @@ def test_every_lesson_has_the_title_that_the_course_gives_it():
 
 def test_the_readme_holds_the_syllabus():
     assert course.as_markdown() in (ROOT / "README.md").read_text(encoding="utf-8"), (
-        "README.md and attnlib/course.py differ: make build"
+        "README.md and attnlib/course/lessons.py differ: make build"
     )
 
 

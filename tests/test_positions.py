@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib import attention, causal, masked_softmax, positions
+from attnlib.nn import LearnedPositions, RelativeBias
 from attnlib.positions import (
-    Learned,
-    RelativeBias,
     alibi,
     alibi_slopes,
     relative_buckets,
@@ -210,15 +209,15 @@ def test_the_library_of_like():
 
 
 def test_learned_positions():
-    learned = Learned(6, 4)
+    learned = LearnedPositions(6, 4)
     torch.testing.assert_close(learned(4, start=2), learned.weight[2:6])
     learned(2).sum().backward()
     assert learned.weight.grad[:, 0].tolist() == [1, 1, 0, 0, 0, 0]
-    assert repr(learned) == "Learned(n_max=6, d=4)"
+    assert repr(learned) == "LearnedPositions(n_max=6, d=4)"
     assert repr(RelativeBias(2)) == "RelativeBias(n_heads=2, n_buckets=32, max_distance=128, bidirectional=True)"
     with pytest.raises(ValueError, match=r"start \+ n must not exceed n_max = 6.*got 7"):
         learned(5, start=2)
-    torch.testing.assert_close(Learned(1, 4000).weight.std(), torch.tensor(0.02), rtol=0.1, atol=0)
+    torch.testing.assert_close(LearnedPositions(1, 4000).weight.std(), torch.tensor(0.02), rtol=0.1, atol=0)
 
 
 def test_numpy_pays_nothing_for_torch():
@@ -249,7 +248,7 @@ def test_numpy_pays_nothing_for_torch():
         (lambda: rotary(np.zeros((2, 4)), d_rotary=6), ValueError, "d_rotary must not exceed the last axis of x, 4"),
         (lambda: rotary(np.zeros((2, 4)), layout="llama"), ValueError, "layout must be one of.*got 'llama'"),
         (lambda: rotary(np.zeros((2, 4)), start=-1), ValueError, "start must not be negative"),
-        (lambda: Learned(4, 2)(2.0), TypeError, "n must be an integer; got float"),
+        (lambda: LearnedPositions(4, 2)(2.0), TypeError, "n must be an integer; got float"),
     ],
 )
 def test_bad_arguments_are_named(call, error, words):

@@ -14,9 +14,9 @@ from torch import nn
 
 import attnlib
 from attnlib import attention, causal, masks
-from attnlib._outputs import change, first_tensor
-from attnlib._reading import orders
 from attnlib.probes import batch_independence, causality, gradients, overfits, padding, permutation
+from attnlib.probes.influence import orders
+from attnlib.probes.outputs import change, first_tensor
 
 BATCH, N, D = 3, 6, 8
 

@@ -25,9 +25,8 @@ from test_training import Tied, bytes_of
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from attnlib import _checkpoint
-from attnlib._shares import moved, share
-from attnlib.training import fit
+from attnlib.training import checkpoint, fit
+from attnlib.training.sharding import moved, share
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -210,13 +209,13 @@ def a_group_of_the_callers(rank):
 
 def written(rank, folder):
     """How often this process wrote, and what it finds when `fit` is done, on a slow disk."""
-    write, calls = _checkpoint.write, []
+    write, calls = checkpoint.write, []
 
     def slow(*what):
         calls.append(time.sleep(0.2))
         write(*what)
 
-    _checkpoint.write = slow
+    checkpoint.write = slow
     fit(Small(), ragged, pair, steps=5, save_every=2, checkpoint=Path(folder) / "slow", progress=False)
     there = safetensors.torch.load_file(Path(folder) / "slow" / "checkpoint.safetensors")
     return [len(calls), len(there["history/loss"])]

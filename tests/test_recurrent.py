@@ -7,10 +7,11 @@ import torch
 from torch import nn
 
 from attnlib import probes, recurrent
+from attnlib.data.tasks import reversal
+from attnlib.data.text import END, PAD, START
+from attnlib.decoding import greedy
 from attnlib.masks import padding
-from attnlib.recurrent import Seq2Seq, shift_right
-from attnlib.tasks import reversal
-from attnlib.text import END, PAD, START
+from attnlib.nn import Seq2Seq, shift_right
 
 KINDS = [
     {"attend": None},
@@ -82,30 +83,28 @@ def test_decoding_is_teacher_forcing_on_what_was_written(kind, cell, bidirection
     model, source = made(kind, cell, bidirectional), some()
     nn.init.normal_(model.out.bias)
     model.out.bias.data[END] = -100.0  # nobody ends
-    tokens, weights = model.decode(source, LENGTHS, n_max=7)
-    logits, again = model(source, LENGTHS, shift_right(tokens))
+    for row, length in zip(source, LENGTHS, strict=True):
+        row[length:] = PAD
+    tokens = greedy(model, source, 7)
     assert tokens.shape == (4, 7)
-    assert torch.equal(logits.argmax(-1), tokens)
-    if weights is not None:
-        torch.testing.assert_close(weights, again)
+    assert torch.equal(model(source, LENGTHS, shift_right(tokens)).logits.argmax(-1), tokens)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_an_end_is_followed_by_padding_and_ends_the_work(kind):
     model, source, never = made(kind), some(batch=9), -1000.0
     model.out.bias.data[END] = 1000.0
-    assert model.decode(source, None, n_max=7).tokens.tolist() == [[END]] * 9
+    assert greedy(model, source, 7).tolist() == [[END]] * 9
     model.out.bias.data[END] = never
-    free = model.decode(source, None, n_max=8).tokens
+    free = greedy(model, source, 8)
     logits = model(source, None, shift_right(free)).logits
     gap = (logits.amax(-1) - (logits[..., END] - never)).detach()  # what END lacks to be the largest
     enough = float(gap.amin(1).median()) + 1e-9
     model.out.bias.data[END] = enough
-    tokens, weights = model.decode(source, None, n_max=8)
+    tokens = greedy(model, source, 8)
     first = [next((t for t, g in enumerate(row) if g < enough), 8) for row in gap.tolist()]
     assert sum(t < 8 for t in first) == 5
     assert tokens.tolist() == [(row[:t] + [END] + [PAD] * 8)[:8] for row, t in zip(free.tolist(), first, strict=True)]
-    assert weights is None or weights.shape[1] == 8
 
 
 def by_hand(model, source, target_in):
@@ -210,7 +209,6 @@ GOOD = some()
         (lambda: made({}).encode([[4]]), TypeError, "source must be a torch tensor of tokens; got list"),
         (lambda: made({}).encode(GOOD[:, :0]), ValueError, r"neither of them 0; got \(4, 0\)"),
         (lambda: made({})(GOOD, None, GOOD[:2] % 9), ValueError, "target_in must have the batch of source, 4; got 2"),
-        (lambda: made({}).decode(GOOD, None, 0), ValueError, "n_max must be at least 1; got 0"),
         (lambda: shift_right(torch.zeros(2, 3)), TypeError, "target must hold integers"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib import tasks
-from attnlib.tasks import FIRST, IGNORE, NOWHERE, PAD
+from attnlib.data.tasks import FIRST, IGNORE, NOWHERE, PAD
 
 MAKERS = {
     "reversal": lambda seed: tasks.reversal(3, (2, 6), seed=seed),

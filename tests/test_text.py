@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.text import END, FIRST, PAD, RESERVED, START, UNKNOWN, Vocabulary, by_length, pad
+from attnlib.data.text import END, FIRST, PAD, RESERVED, START, UNKNOWN, Vocabulary, by_length, pad
 
 texts = st.lists(st.lists(st.text(max_size=3), max_size=6), max_size=6)
 sequences = st.lists(st.lists(st.integers(4, 9), max_size=7), min_size=1, max_size=23)

@@ -15,7 +15,8 @@ import torch
 from test_processes import TORCHRUN, surroundings
 from test_training import bytes_of
 
-from attnlib import train, translation
+from attnlib import translation
+from attnlib.translation import train
 
 SMALL = ["french", "--steps", "6", "--batch", "7", "--d-model", "8", "--n-heads", "2", "--layers", "1"]
 
@@ -47,7 +48,7 @@ def test_what_is_written_can_be_used(small, tmp_path, capsys, name):
         False,
     )
     written = safetensors.torch.load_file(tmp_path / "checkpoint.safetensors")
-    assert torch.equal(model.out.weight, written["model/target.table.weight"])
+    assert torch.equal(model.out.weight, written["model/target_embedding.table.weight"])
 
 
 def test_options_reach_the_model_and_its_training(small, tmp_path):
@@ -108,7 +109,7 @@ def test_bad_arguments_are_named_in_one_line(small, tmp_path, monkeypatch, capsy
         train.main(changed)
     said = capsys.readouterr().err
     assert ended.value.code == 2
-    assert said.startswith("attnlib.train: ")
+    assert said.startswith("attnlib.translation.train: ")
     assert words in said
     assert said.count("\n") == 1
 
@@ -130,7 +131,7 @@ def test_two_processes_train_it_as_one_does(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     train.main([*SMALL, "--checkpoint", str(one)])
     told = subprocess.run(
-        [sys.executable, *TORCHRUN, "-m", "attnlib.train", *SMALL, "--checkpoint", two],
+        [sys.executable, *TORCHRUN, "-m", "attnlib.translation.train", *SMALL, "--checkpoint", two],
         capture_output=True,
         text=True,
         env=surroundings(),

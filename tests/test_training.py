@@ -72,7 +72,7 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from attnlib import _files
+from attnlib.training import weights
 from test_training import Tied, batches, momentum, run
 
 folder, optimizer, seed = Path(sys.argv[1]), {"adamw": None, "sgd": momentum}[sys.argv[2]], random.Random(0)
@@ -90,25 +90,25 @@ def child(what, patience=None):
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 def half_a_write(n):
-    real, count = _files.safetensors.torch.save, [0]
+    real, count = weights.safetensors.torch.save, [0]
     def shorter(*args):
         count[0] += 1
         data = real(*args)
         if count[0] == n:
-            _files.os.fsync = die
+            weights.os.fsync = die
             return data[: len(data) // 2]
         return data
-    _files.safetensors.torch.save = shorter
+    weights.safetensors.torch.save = shorter
     go()
 
 def at(place, n):
-    real, count = getattr(_files.os, place), [0]
+    real, count = getattr(weights.os, place), [0]
     def counted(*args):
         count[0] += 1
         if count[0] == n:
             die()
         return real(*args)
-    setattr(_files.os, place, counted)
+    setattr(weights.os, place, counted)
     go()
 
 def go(name="killed", stop=None):

@@ -10,9 +10,18 @@ from torch import nn
 
 from attnlib import probes
 from attnlib.decoding import greedy
-from attnlib.layers import ACTIVATIONS, DecoderLayer, EncoderLayer, FeedForward, Residual
 from attnlib.masks import causal, padding, to_torch
-from attnlib.transformer import Decoder, Encoder, Transformer, TransformerConfig
+from attnlib.nn import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    Residual,
+    Transformer,
+    TransformerConfig,
+)
+from attnlib.nn.layers import ACTIVATIONS
 
 BOUND = {torch.float64: 1e-12, torch.float32: 1e-6}
 MASKS = ["none", "causal", "padding", "both"]
@@ -47,7 +56,11 @@ def test_the_encoder_layer_is_torchs(dtype, kind, norm_first, activation):
     ours, x = EncoderLayer.from_torch(theirs), torch.randn(3, 6, 16, dtype=dtype, requires_grad=True)
     mask, src_mask, keys = _masks(kind, x)
     out, want = ours(x, mask=mask).out, theirs(x, src_mask=src_mask, src_key_padding_mask=keys)
-    weights = [ours.attend.project.weight, ours.feed.enter.weight, ours.around_attend.norm.weight]
+    weights = [
+        ours.self_attention.in_proj.weight,
+        ours.feed_forward.linear1.weight,
+        ours.self_attention_residual.norm.weight,
+    ]
     _agree(
         weights, [theirs.self_attn.in_proj_weight, theirs.linear1.weight, theirs.norm1.weight], out, want, [x], dtype
     )
@@ -66,7 +79,7 @@ def test_the_decoder_layer_is_torchs(dtype, kind, norm_first):
     out = ours(x, memory, mask=mask, memory_mask=seen).out
     options = {"tgt_key_padding_mask": keys, "memory_key_padding_mask": hidden}
     want = theirs(x, memory, tgt_mask=tgt_mask, **options)
-    weights = [ours.cross.project.weight, ours.feed.leave.weight]
+    weights = [ours.cross_attention.in_proj.weight, ours.feed_forward.linear2.weight]
     _agree(weights, [theirs.multihead_attn.in_proj_weight, theirs.linear2.weight], out, want, [x, memory], dtype)
 
 
@@ -83,7 +96,7 @@ def test_the_stacks_are_torchs_transformer(dtype, norm_first):
     options = {"src_key_padding_mask": hidden, "memory_key_padding_mask": hidden, "tgt_mask": tgt_mask}
     want = theirs(source, target, **options)
     out = decoder(target, encoder(source, mask=seen)[0], mask=mask, memory_mask=seen)[0]
-    weights = [encoder.layers[0].attend.project.weight, decoder.layers[1].feed.enter.weight]
+    weights = [encoder.layers[0].self_attention.in_proj.weight, decoder.layers[1].feed_forward.linear1.weight]
     others = [theirs.encoder.layers[0].self_attn.in_proj_weight, theirs.decoder.layers[1].linear1.weight]
     _agree(weights, others, out, want, [source, target], dtype)
 
@@ -105,9 +118,9 @@ def _bart():
 
 def _attention_from_bart(mine, theirs):
     names = ("q_proj", "k_proj", "v_proj")
-    mine.project.weight.copy_(torch.cat([getattr(theirs, name).weight for name in names]))
-    mine.project.bias.copy_(torch.cat([getattr(theirs, name).bias for name in names]))
-    mine.out.load_state_dict(theirs.out_proj.state_dict())
+    mine.in_proj.weight.copy_(torch.cat([getattr(theirs, name).weight for name in names]))
+    mine.in_proj.bias.copy_(torch.cat([getattr(theirs, name).bias for name in names]))
+    mine.out_proj.load_state_dict(theirs.out_proj.state_dict())
 
 
 @torch.no_grad()
@@ -115,21 +128,21 @@ def _from_bart(bart):
     options = {"tie": "all", "position": "learned", "n_max": 20, "norm_first": False, "activation": "gelu"}
     options |= {"scale_embeddings": False, "norm_embeddings": True, "pad": 1, "start": 2, "end": 2}
     ours = Transformer(TransformerConfig(n_source=30, n_target=30, d_model=16, d_ff=32, **options)).eval()
-    ours.target.table.weight.copy_(bart.model.shared.weight)
-    for mine, theirs in ((ours.source, bart.model.encoder), (ours.target, bart.model.decoder)):
-        mine.places.learned.weight.copy_(theirs.embed_positions.weight[2:])  # Bart leaves two rows unused
+    ours.target_embedding.table.weight.copy_(bart.model.shared.weight)
+    for mine, theirs in ((ours.source_embedding, bart.model.encoder), (ours.target_embedding, bart.model.decoder)):
+        mine.positional.learned.weight.copy_(theirs.embed_positions.weight[2:])  # Bart leaves two rows unused
         mine.norm.load_state_dict(theirs.layernorm_embedding.state_dict())
     stacks = (ours.encoder, bart.model.encoder), (ours.decoder, bart.model.decoder)
     for mine, theirs in ((a, b) for one, two in stacks for a, b in zip(one.layers, two.layers, strict=True)):
         pairs = [
-            (mine.around_attend.norm, theirs.self_attn_layer_norm),
-            (mine.around_feed.norm, theirs.final_layer_norm),
+            (mine.self_attention_residual.norm, theirs.self_attn_layer_norm),
+            (mine.feed_forward_residual.norm, theirs.final_layer_norm),
         ]
-        pairs += [(mine.feed.enter, theirs.fc1), (mine.feed.leave, theirs.fc2)]
-        _attention_from_bart(mine.attend, theirs.self_attn)
+        pairs += [(mine.feed_forward.linear1, theirs.fc1), (mine.feed_forward.linear2, theirs.fc2)]
+        _attention_from_bart(mine.self_attention, theirs.self_attn)
         if isinstance(mine, DecoderLayer):
-            _attention_from_bart(mine.cross, theirs.encoder_attn)
-            pairs += [(mine.around_cross.norm, theirs.encoder_attn_layer_norm)]
+            _attention_from_bart(mine.cross_attention, theirs.encoder_attn)
+            pairs += [(mine.cross_attention_residual.norm, theirs.encoder_attn_layer_norm)]
         for a, b in pairs:
             a.load_state_dict(b.state_dict())
     return ours
@@ -189,9 +202,9 @@ def test_every_parameter_is_trained():
 
 def test_tied_tables_are_one():
     model = _model(tie="output")
-    assert model.out.weight is model.target.table.weight
+    assert model.out.weight is model.target_embedding.table.weight
     one = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2, tie="all"))
-    assert one.source.table.weight is one.target.table.weight is one.out.weight
+    assert one.source_embedding.table.weight is one.target_embedding.table.weight is one.out.weight
 
 
 def test_weights_on_request():
@@ -205,8 +218,8 @@ def test_weights_on_request():
 
 def test_swiglu_is_its_equation():
     feed, x = FeedForward(4, 6, activation="swiglu", bias=False).double(), torch.randn(5, 4, dtype=torch.float64)
-    w1, w3 = feed.enter.weight.T.chunk(2, dim=1)
-    torch.testing.assert_close(feed(x), (torch.nn.functional.silu(x @ w1) * (x @ w3)) @ feed.leave.weight.T)
+    w1, w3 = feed.linear1.weight.T.chunk(2, dim=1)
+    torch.testing.assert_close(feed(x), (torch.nn.functional.silu(x @ w1) * (x @ w3)) @ feed.linear2.weight.T)
     assert set(ACTIVATIONS) == {"relu", "gelu", "silu", "swiglu"}
 
 
@@ -219,15 +232,15 @@ def _config(**options):
     [
         (lambda: _config(n_heads=3), ValueError, "n_heads must divide d_model = 8; got 3"),
         (lambda: _config(d_model=0), ValueError, "d_model must be at least 1; got 0"),
-        (lambda: _config(position="rope"), ValueError, "position must be one of none, sinusoidal.*got 'rope'"),
-        (lambda: _config(norm="batch"), ValueError, "norm must be one of layer, rms; got 'batch'"),
+        (lambda: _config(position="rope"), ValueError, "position must be one of 'none', 'sinusoidal'.*got 'rope'"),
+        (lambda: _config(norm="batch"), ValueError, "norm must be one of 'layer', 'rms'; got 'batch'"),
         (lambda: _config(tie="all", n_source=8), ValueError, 'tie="all" needs one vocabulary; got 8 and 9'),
         (lambda: _config(n_target=2), ValueError, "end must be a token below n_target = 2; got 2"),
-        (lambda: FeedForward(4, 8, activation="tanh"), ValueError, "activation must be one of relu"),
+        (lambda: FeedForward(4, 8, activation="tanh"), ValueError, "activation must be one of 'relu'"),
         (lambda: Residual(4, norm="group"), ValueError, "norm must be one of"),
         (lambda: EncoderLayer.from_torch(nn.Linear(2, 2)), TypeError, "torch.nn.TransformerEncoderLayer; got Linear"),
         (lambda: Encoder.from_torch(nn.Linear(2, 2)), TypeError, "torch.nn.TransformerEncoder; got Linear"),
-        (lambda: _model()(*(x.float() for x in _tokens())), TypeError, "source must be a tensor of token numbers"),
+        (lambda: _model()(*(x.float() for x in _tokens())), TypeError, "source must hold integers"),
         (lambda: _model()(_tokens()[0] + 20, _tokens()[1]), ValueError, "source must hold tokens from 0 to 19; got"),
         (
             lambda: _model()(_tokens()[0][:0], _tokens()[1]),

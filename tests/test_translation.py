@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from itertools import product
 
 import numpy as np
@@ -11,11 +12,11 @@ import torch
 from num2words import num2words
 
 from attnlib import translation
-from attnlib._french import draw_because, draw_others
-from attnlib._french_words import ADJECTIVES, ANIMALS, GENDER, PLACES
-from attnlib._numbers import draw_numbers
-from attnlib._smoothing import smoothed_cross_entropy, smoothing_floor
-from attnlib.text import END, FIRST, PAD
+from attnlib.data.french import draw_because, draw_others
+from attnlib.data.french_words import ADJECTIVES, ANIMALS, GENDER, PLACES
+from attnlib.data.numbers import draw_numbers
+from attnlib.data.text import END, FIRST, PAD
+from attnlib.training.label_smoothing import smoothed_cross_entropy, smoothing_floor
 from attnlib.translation import (
     because,
     bleu,
@@ -148,7 +149,7 @@ def test_exact_match_counts_whole_sentences():
         return [list(written[0])[:-1], *map(list, written[1:])]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(translation, "translate", fake)
+        patched.setattr(import_module("attnlib.translation.translator"), "translate", fake)
         assert exact_match(model, corpus) == 5 / 6
 
 
@@ -168,13 +169,13 @@ def test_bad_arguments_are_named():
         translate(translator(corpus), corpus, [["zwo"]])
     with pytest.raises(ValueError, match="n must be from 0 to 999999; got 1000000"):
         number(1_000_000)
-    with pytest.raises(ValueError, match=r"animal must be one of animal, dog, .*; got 'crocodile'"):
+    with pytest.raises(ValueError, match=r"animal must be one of 'animal', 'dog', .*; got 'crocodile'"):
         because("crocodile", "street", "wide")
     with pytest.raises(ValueError, match="colours must be one of"):
         because("dog", "street", "wide", colours=("pink", ""))
     with pytest.raises(ValueError, match=r"held_out must leave 1 of the numbers drawn to train on.*; got 60000"):
         numbers(1, 60_000)
-    with pytest.raises(ValueError, match="draw must be one of uniform, mixed; got 'even'"):
+    with pytest.raises(ValueError, match="draw must be one of 'uniform', 'mixed'; got 'even'"):
         numbers(10, 1, draw="even")
     with pytest.raises(ValueError, match="count must be at most about"):
         draw_because(5000, pairs=[("dog", "lake")], seed=0)

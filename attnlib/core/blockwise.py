@@ -1,0 +1,112 @@
+r"""Attention tile by tile, with memory for one tile of weights only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from attnlib._arrays import Array, namespace
+from attnlib.core.masked_scores import masked_scores
+from attnlib.core.softmax import exponentials, largest
+from attnlib.scores import scaled_dot
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+__all__ = ["blockwise", "dropped"]
+
+
+def blockwise(
+    q: Float[Array, "... n_q d"],
+    k: Float[Array, "... n_k d"],
+    v: Float[Array, "... n_k d_v"],
+    *,
+    score: Callable[[Array, Array], Array] = scaled_dot,
+    mask: Bool[Array, "... n_q n_k"] | None = None,
+    causal: bool = False,
+    bias: Float[Array, "... n_q n_k"] | None = None,
+    dropout: float = 0.0,
+    block: int | None = 512,
+) -> Float[Array, "... n_q d_v"]:
+    r"""The same weighted mean as `attention`, tile by tile, without ever holding all weights.
+
+    Going from one block of keys to the next, each query keeps its largest score so far, :math:`m`, and relative to it
+    the sum of the exponentials and of the values that they weigh. When the largest score grows, both shrink:
+
+    .. math:: m' = \max(m, \max_j s_{ij}), \qquad \ell' = e^{m - m'} \ell + \sum_j e^{s_{ij} - m'}, \qquad
+              y' = e^{m - m'} y + \sum_j e^{s_{ij} - m'} v_j
+
+    where :math:`j` runs over the keys of the block; in the end :math:`\text{out}_i = y / \ell`, up to rounding.
+    Memory beyond the output grows as ``block²``, unless torch records gradients, for which it keeps every tile; with
+    None all is one tile. The score sees some queries and keys at a time. It checks nothing: call `attention` with
+    ``weights=False, block=512``.
+
+    Source: Milakov and Gimelshein (2018), section 3, for one row; Rabe and Staats (2021), section 2, and Dao et al.
+    (2022), section 3.1, for attention.
+
+    >>> import numpy as np
+    >>> from attnlib import attention
+    >>> q, k, v = np.random.default_rng(0).normal(size=(3, 1000, 4))
+    >>> bool(np.allclose(blockwise(q, k, v, block=64), attention(q, k, v).out))
+    True
+    """
+    xp, n_q, n_k = namespace(q), q.shape[-2], k.shape[-2]
+    first = n_k - n_q  # the key at which the first query stands
+    wide = q.dtype if q.dtype.itemsize > 2 else xp.float32  # long sums in half precision drift
+
+    def mean(rows: slice) -> Array:
+        top, row_sum, total = None, 0.0, 0.0  # (..., rows, 1), (..., rows, 1), (..., rows, d_v)
+        for columns in spans(rows.stop + first if causal else n_k, block or max(n_k, 1)):  # keys beyond are hidden
+            hide = {"mask": tile(mask, rows, columns), "bias": tile(bias, rows, columns), "causal": causal}
+            start = first + rows.start - columns.start
+            scores = masked_scores(q[..., rows, :], k[..., columns, :], score, **hide, start=start)
+            scores = xp.astype(scores, wide, copy=False)
+            before, top = top, largest(scores) if top is None else xp.maximum(top, largest(scores))
+            if before is not None:
+                shrink = exponentials(before, top)
+                row_sum, total = shrink * row_sum, shrink * total
+            exp_scores = exponentials(scores, top)
+            row_sum = row_sum + xp.sum(exp_scores, axis=-1, keepdims=True)
+            total = total + dropped(exp_scores, dropout) @ xp.astype(v[..., columns, :], wide, copy=False)
+        return xp.astype(total / xp.where(row_sum > 0, row_sum, 1.0), v.dtype, copy=False)
+
+    if block is None or n_q <= block:
+        return mean(slice(0, n_q))
+    return xp.concat([mean(rows) for rows in spans(n_q, block)], axis=-2)
+
+
+def spans(n: int, block: int) -> Iterator[slice]:
+    """``n`` positions in pieces of ``block``; none at all are one piece, which is empty.
+
+    >>> [(span.start, span.stop) for span in spans(5, block=2)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return (slice(start, min(start + block, n)) for start in range(0, max(n, 1), block))
+
+
+def tile(x: Array | None, rows: slice, columns: slice) -> Array | None:
+    """The part of a mask or a bias for these queries and keys; an axis of one stays, for it broadcasts.
+
+    >>> import numpy as np
+    >>> tile(np.arange(4)[None], slice(5, 7), slice(1, 3))
+    array([[1, 2]])
+    """
+    if x is None:
+        return None
+    x = x if x.ndim > 1 else x[None]
+    everything = slice(None)
+    return x[..., rows if x.shape[-2] > 1 else everything, columns if x.shape[-1] > 1 else everything]
+
+
+def dropped(alpha: Array, dropout: float) -> Array:
+    """Some weights set to zero and the others grown, as in training.
+
+    >>> import numpy as np
+    >>> dropped(np.ones(2), 0.0)
+    array([1., 1.])
+    """
+    if not dropout:
+        return alpha
+    from torch.nn.functional import dropout as drop
+
+    return drop(alpha, dropout)

@@ -1,0 +1,75 @@
+"""Attention by torch's own kernel, which never holds the weights: where the speed on a whole sequence comes from."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, prod
+from typing import TYPE_CHECKING
+
+from torch.nn.functional import scaled_dot_product_attention
+
+from attnlib import masks
+from attnlib._arrays import Shape, broadcast_shapes
+from attnlib.core.arguments import check_numbers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["fused"]
+
+
+def fused(
+    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, bias: Tensor | None, causal: bool, dropout: float
+) -> Tensor | None:
+    """What `attnlib.attention` gives with the scaled dot product; None where a score is infinite.
+
+    For of that the kernel makes NaN. A mask is handed over unexpanded, since the kernel makes numbers of its
+    booleans, one by one.
+    """
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    causal = causal and n_q > 1  # a single query stands at the last key, and sees them all
+    if causal and not (mask is bias is None and n_q == n_k):  # the kernel's own causal mask is for squares, alone
+        mask, causal = masks.combine(masks.causal(n_q, n_k, like=q), mask), False
+    allowed = mask if bias is None else bias if mask is None else bias.where(mask, -inf)
+    lead = broadcast_shapes(*[x.shape[:-2] for x in (q, k, v, allowed) if x is not None])
+    axes = 1 + _shared(k, v, lead)  # of the leading axes, how many are heads
+    if axes == 2:
+        k, v = k.squeeze(-3), v.squeeze(-3)
+    allowed = allowed if allowed is None else _four_axes(allowed, lead, axes, spread=False)
+    q, (k, v) = _four_axes(q, lead, axes), (_four_axes(x, lead[: len(lead) + 1 - axes]) for x in (k, v))
+    options = {"attn_mask": allowed, "dropout_p": dropout, "is_causal": causal, "enable_gqa": axes == 2}
+    out = scaled_dot_product_attention(q, k, v, **options)
+    if _suspicious(out.detach()):
+        check_numbers(q, k, v)
+        if not out.isfinite().all():
+            return None
+    return out if out.shape[:-2] == lead else out.reshape(*lead, *out.shape[-2:])
+
+
+def _suspicious(out: Tensor) -> bool:
+    """May an input have held NaN? A look at the output, which is smaller than they are, tells.
+
+    NaN shows in its sum, or in a row of zeros: so the kernel answers a query for which there is nothing to attend to,
+    and on some machines one whose every score is NaN.
+    """
+    if out.numel() == 0 or not isfinite(out.sum().item()):
+        return True
+    first = out.select(-1, 0)
+    return int(first.count_nonzero()) < first.numel()
+
+
+def _shared(k: Tensor, v: Tensor, lead: Shape) -> bool:
+    """Do keys and values serve a group of heads each, by broadcasting? The kernel need not copy them for it."""
+    return len(lead) > 1 and lead[-1] > 1 and k.shape[-3:-2] == v.shape[-3:-2] == (1,)
+
+
+def _four_axes(x: Tensor, lead: Shape, heads: int = 1, *, spread: bool = True) -> Tensor:
+    """``(batch, heads, rows, columns)``, the last of ``lead`` being heads; without ``spread``, ones stay ones."""
+    if heads == 1 and len(lead) == 2 and (x.shape[:-2] == lead or (x.ndim == 4 and not spread)):
+        return x
+    x = x[(None,) * (len(lead) + 2 - x.ndim)]
+    cut = max(len(lead) - heads, 0)
+    sizes = [
+        whole if spread or prod(own) > 1 else own
+        for whole, own in ((lead[:cut], x.shape[:cut]), (lead[cut:], x.shape[cut:-2]))
+    ]
+    return x.expand(*sizes[0], *sizes[1], *x.shape[-2:]).reshape(*map(prod, sizes), *x.shape[-2:])

@@ -1,0 +1,248 @@
+"""The ledger: sentences about attention that one reads everywhere, and what becomes of them when they are run.
+
+A claim has a verdict, the lessons that show it (in a cell tagged ``claim-N``) and a test that keeps it shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnlib.course.lessons import LESSONS
+
+__all__ = ["CLAIMS", "Claim", "as_markdown"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, what is true of it, where it is shown, and the test that holds it."""
+
+    number: int
+    sentence: str
+    verdict: str
+    lessons: tuple[str, ...]
+    test: str
+
+
+CLAIMS = (
+    Claim(
+        1,
+        "The Gaussian kernel is exp(‖x − x′‖² / h).",
+        "Wrong: the minus sign is lost, and the farthest point would count most.",
+        ("01",),
+        "tests/test_claims.py::test_claim_1_a_lost_sign_makes_weight_grow_with_distance",
+    ),
+    Claim(
+        2,
+        "Kernel regression needs no assumption.",
+        "None on the form. Bandwidth and smoothness decide everything.",
+        ("01",),
+        "tests/test_claims.py::test_claim_2_bandwidth_and_smoothness_decide",
+    ),
+    Claim(
+        3,
+        "Attention is Nadaraya–Watson regression.",
+        "Exactly, as softmax of a score times values. With a symmetric kernel only if W_Q W_Kᵀ is symmetric, as with "
+        "one matrix for both, and with a Gaussian only up to the lengths of the keys.",
+        ("02", "06"),
+        "tests/test_claims.py::test_claim_3_same_function_but_a_kernel_only_with_one_matrix",
+    ),
+    Claim(
+        4,
+        "exp(q · k) is a Gaussian kernel.",
+        "Among keys of one length, and after dividing by the sum; otherwise long keys win.",
+        ("02",),
+        "tests/test_claims.py::test_claim_4_dot_product_is_gaussian_only_for_keys_of_one_length",
+    ),
+    Claim(
+        5,
+        "A_i = Σ_i exp(q_i k_iᵀ) / Σ_j exp(q_j k_jᵀ) · v_i.",
+        "Wrong indices: the query stays at i while the key runs over j. As printed, no row is an average.",
+        ("06",),
+        "tests/test_claims.py::test_claim_5_wrong_indices_give_rows_that_are_not_averages",
+    ),
+    Claim(
+        6,
+        "The dot product of two d-vectors has variance n.",
+        "The variance is d, the dimension. The number of keys n plays no part.",
+        ("03",),
+        "tests/test_claims.py::test_claim_6_variance_is_the_dimension_not_the_number_of_keys",
+    ),
+    Claim(
+        7,
+        "Scale by √d_model.",
+        "By √d_head, the root of the length of the vectors that meet in the dot product.",
+        ("03", "07"),
+        "tests/test_claims.py::test_claim_7_the_scale_is_that_of_the_head",
+    ),
+    Claim(
+        8,
+        "There is little theory behind dividing by √d.",
+        "Variances add, and the Jacobian of a saturated softmax vanishes: both derived, both measured.",
+        ("03",),
+        "tests/test_claims.py::test_claim_8_scaling_makes_the_jacobian_independent_of_d",
+    ),
+    Claim(
+        9,
+        "A larger dot product means a smaller angle.",
+        "Or a longer vector: the length of a key counts in every score, the angle only says how directions agree.",
+        ("06",),
+        "tests/test_claims.py::test_claim_9_a_longer_key_wins_at_a_larger_angle",
+    ),
+    Claim(
+        10,
+        "XW projects the rows of X onto the columns of W.",
+        "It takes dot products with them. A projection only if the columns are orthonormal.",
+        ("06",),
+        "tests/test_claims.py::test_claim_10_a_projection_only_with_orthonormal_columns",
+    ),
+    Claim(
+        11,
+        "W_Q, W_K and W_V are generated dynamically for each input.",
+        "They are parameters, the same for every input. What is made for each input are the weights.",
+        ("06",),
+        "tests/test_claims.py::test_claim_11_the_matrices_stay_and_the_weights_change",
+    ),
+    Claim(
+        12,
+        "“Key” counts how many values there are.",
+        "A key is a vector that says where its value is to be found; there is one for each value.",
+        ("04",),
+        "tests/test_claims.py::test_claim_12_a_key_says_where_not_how_many",
+    ),
+    Claim(
+        13,
+        "Hard attention is only attention with a sharper softmax.",
+        "As the temperature falls the outputs agree, and the gradient vanishes, except where two scores are nearly "
+        "equal, and there it explodes.",
+        ("04",),
+        "tests/test_claims.py::test_claim_13_the_output_agrees_and_the_gradient_vanishes",
+    ),
+    Claim(
+        14,
+        "Self-attention is permutation invariant.",
+        "Equivariant: outputs move with their inputs. Invariant only after pooling; neither under a causal mask.",
+        ("08",),
+        "tests/test_claims.py::test_claim_14_equivariant_and_invariant_only_when_pooled",
+    ),
+    Claim(
+        15,
+        "Sinusoidal codes depend only on relative position.",
+        "Their inner product does. After W_Q and W_K it does not.",
+        ("08",),
+        "tests/test_claims.py::test_claim_15_the_distance_is_lost_after_two_matrices",
+    ),
+    Claim(
+        16,
+        "PE(pos + k) is a linear function of PE(pos).",
+        "True: one rotation for each pair of columns, the same for every position.",
+        ("08",),
+        "tests/test_claims.py::test_claim_16_a_step_is_one_rotation",
+    ),
+    Claim(
+        17,
+        "Multiply the scores by a 0/1 triangle to mask the future.",
+        "That leaks: a score of 0 has the weight e⁰ = 1 before dividing.",
+        ("09",),
+        "tests/test_claims.py::test_claim_17_a_score_of_zero_is_not_hidden",
+    ),
+    Claim(
+        18,
+        "−1e9 is as good as −∞.",
+        "Mostly, in float32. In float16 it overflows, and a row with nothing left becomes uniform.",
+        ("09",),
+        "tests/test_claims.py::test_claim_18_a_large_number_is_not_infinity",
+    ),
+    Claim(
+        19,
+        "To predict word 4 the decoder may look at words 1–3 only, so the diagonal is masked.",
+        "Inputs are shifted right: the row that predicts word 4 is that of word 3, and the diagonal stays open.",
+        ("11",),
+        "tests/test_claims.py::test_claim_19_the_shift_hides_and_the_diagonal_does_not",
+    ),
+    Claim(
+        20,
+        "More heads cost more.",
+        "At one d_model, the same parameters and the same multiplications. The number of weights grows.",
+        ("07",),
+        "tests/test_claims.py::test_claim_20_heads_share_out_the_same_multiplications",
+    ),
+    Claim(
+        21,
+        "Each head learns a different relation.",
+        "Sometimes. Found out by taking heads away: some can go at no cost, and roles differ from seed to seed.",
+        ("07", "13"),
+        "tests/test_claims.py::test_claim_21_some_heads_can_go",
+    ),
+    Claim(
+        22,
+        "For “it”, attention to *animal* and *street* is about 0.5 each.",
+        "Before training every word has about its even share. After it, no encoder head of three translators tells "
+        "the two nouns apart: the pronoun is settled in the decoder.",
+        ("13",),
+        "tests/test_claims.py::test_claim_22_before_training_a_word_has_its_even_share",
+    ),
+    Claim(
+        23,
+        "Attention weights explain the prediction.",
+        "A weight says what was read, not what it changed. Cut it, and cut a control: large weights may do nothing, "
+        "and what decides may stand in no picture.",
+        ("13",),
+        "tests/test_claims.py::test_claim_23_all_the_weight_and_no_effect",
+    ),
+    Claim(
+        24,
+        "Attention trains orders of magnitude faster than an RNN.",
+        "On a CPU about as fast as torch's LSTM, slower for long sequences, several times faster than a Python loop "
+        "over cells. What is shorter by orders of magnitude is the chain of steps that must wait for each other.",
+        ("05",),
+        "tests/test_claims.py::test_claim_24_a_short_chain_and_more_operations",
+    ),
+    Claim(
+        25,
+        "Any two positions are one step apart.",
+        "In one layer yes, for a weight for every pair, unless they are computed in blocks.",
+        ("05", "14"),
+        "tests/test_claims.py::test_claim_25_every_pair_in_one_layer_at_a_weight_a_pair",
+    ),
+    Claim(
+        26,
+        "A recurrent model forgets the start of the sentence.",
+        "An untrained one does. A trained one keeps best what is written first: the end when it writes backwards, the "
+        "start when it copies. With attention, all.",
+        ("05",),
+        "tests/test_claims.py::test_claim_26_forgetting_is_a_setting_of_the_gates",
+    ),
+    Claim(
+        27,
+        "The decoder needs the whole target at inference.",
+        "In training it is given the whole target, since that is known. When it writes, it is given its own last "
+        "token, and a cache holds what it needs of those before.",
+        ("14",),
+        "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
+    ),
+)
+
+
+def as_markdown() -> str:
+    """The ledger as a page, with links from ``notebooks/``.
+
+    >>> as_markdown().splitlines()[0]
+    '# Claims about attention, run'
+    """
+    head = [
+        "# Claims about attention, run",
+        "",
+        "Sentences that are widely repeated, and what becomes of them. Each is shown in a lesson and held by a "
+        "test; a number that is missing belongs to a lesson that is still being written.",
+        "",
+        "| # | one reads | what is true | shown in | held by |",
+        "| ---: | --- | --- | --- | --- |",
+    ]
+    return "\n".join([*head, *map(_row, CLAIMS)]) + "\n"
+
+
+def _row(claim: Claim) -> str:
+    files = {lesson.number: lesson.file for lesson in LESSONS}
+    shown = ", ".join(f"[{n}]({files[n]}.ipynb)" for n in claim.lessons)
+    path, test = claim.test.split("::")
+    return f"| {claim.number} | {claim.sentence} | {claim.verdict} | {shown} | [{test}](../{path}) |"

@@ -1,0 +1,85 @@
+"""What a lesson shows as text: numbers rounded so that every machine prints the same, and the code itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlib._arrays import Array, is_torch
+from attnlib.course.source import markdown, source_of
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
+
+__all__ = ["check_close", "show", "show_source"]
+
+
+def show(digits: int = 3, **values: Array | float | str | tuple) -> None:
+    """Print each value under its name, arrays with their shape, rounded; no number is ever ``-0``.
+
+    Three digits at most are the same on every machine; more may not be.
+
+    >>> show(weights=np.array([[0.25, 0.75]]), total=1.0)
+    weights (1, 2)
+    [[0.25 0.75]]
+    total   1.0
+    >>> show(digits=1, runs=[0.25, 1.0])
+    runs [0.2, 1.0]
+    """
+    width = max(map(len, values))
+    for name, value in values.items():
+        x = _to_numpy(value)
+        if isinstance(value, tuple) or x.dtype.kind not in "fiu":
+            print(name.ljust(width), value)
+        elif x.ndim == 0:
+            print(name.ljust(width), f"{float(x) + 0.0:,.0f}" if digits == 0 else _rounded(_wide(x), digits).item())
+        elif isinstance(value, list) and x.ndim == 1:
+            print(name.ljust(width), _rounded(_wide(x), digits).tolist())
+        else:
+            print(name.ljust(width), x.shape)
+            print(np.array2string(_rounded(x, digits), max_line_width=100, suppress_small=True, threshold=200))
+
+
+def check_close(by_hand: Array, library: Array, tolerance: float = 1e-10) -> None:
+    """Say that two results agree, or raise ``AssertionError`` with the largest difference.
+
+    ``tolerance`` is absolute, in the units of the numbers. NaN agrees with NaN.
+
+    >>> check_close(np.array([0.1 + 0.2]), np.array([0.3]))
+    Equal, to within 1e-10.
+    """
+    a, b = _to_numpy(by_hand), _to_numpy(library)
+    if a.shape != b.shape:
+        raise AssertionError(f"by_hand has shape {a.shape}, library {b.shape}")
+    if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        raise AssertionError(
+            f"by_hand has {_not_finite(a)} entries that are NaN or infinite, library {_not_finite(b)}"
+        )
+    if not np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True):
+        raise AssertionError(f"they differ by up to {np.nanmax(np.abs(a - b)):.3g}, more than {tolerance:g}")
+    print(f"Equal, to within {tolerance:g}.")
+
+
+def show_source(function: Callable | type) -> Markdown:
+    """The source code of ``function``, as it runs, without its docstring. For a notebook's last line."""
+    home = f"{function.__module__.replace('.', '/')}.py"
+    return markdown(f"# {home}\n{source_of(function)}")
+
+
+def _to_numpy(x: Array | float) -> np.ndarray:
+    return x.detach().cpu().numpy() if is_torch(x) else np.asarray(x)
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    """In double precision, where a rounded number prints as short as it is."""
+    return x.astype(np.float64) if x.dtype.kind == "f" else x
+
+
+def _rounded(x: np.ndarray, digits: int) -> np.ndarray:
+    return np.round(x, digits) + 0.0 if x.dtype.kind == "f" else x
+
+
+def _not_finite(x: np.ndarray) -> int:
+    return int(np.sum(~np.isfinite(x)))

@@ -1,0 +1,310 @@
+"""Exercises of lesson 03: scores, their size, and what the softmax does with them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlib.core.softmax import masked_softmax
+from attnlib.course.grading.exercise import Exercise, Misconception
+from attnlib.scores import additive, dot, scaled_dot
+
+
+def _jacobian(s):
+    alpha = masked_softmax(s)
+    return np.diag(alpha) - np.outer(alpha, alpha)
+
+
+def _entropy(A):
+    return -np.sum(A * np.log(np.where(A > 0, A, 1)), axis=-1)
+
+
+def _divisor():
+    return np.sqrt(768 / 12)
+
+
+def _root(d, a, b):
+    return np.sqrt(d) * a * b
+
+
+def _matrices(rng):
+    return rng.normal(size=(4, 6)), rng.normal(size=(5, 6))
+
+
+def _for_additive(rng):
+    return (
+        rng.normal(size=(4, 3)),
+        rng.normal(size=(5, 2)),
+        rng.normal(size=(3, 6)),
+        rng.normal(size=(2, 6)),
+        rng.normal(size=6),
+    )
+
+
+def _weights_with_zeros(rng):
+    mask = rng.uniform(size=(5, 6)) < 0.6
+    mask[:, 0] = True
+    return masked_softmax(2 * rng.normal(size=(5, 6)), mask)
+
+
+def _hidden(Q, K, w_q, w_k):
+    return (Q @ w_q)[:, None, :] + (K @ w_k)[None, :, :]
+
+
+EXERCISES = [
+    Exercise(
+        id="03.1",
+        title="Scaled scores",
+        reference=scaled_dot,
+        cases=lambda rng: [_matrices(rng) for _ in range(3)],
+        hints=(
+            "One number for each query and key: the answer has shape (m, n).",
+            "A sum over the last axis of both is a product with a transpose, Q @ K.T.",
+            "Q @ K.T / np.sqrt(Q.shape[1]).",
+        ),
+        misconceptions=[
+            Misconception(
+                "not scaled",
+                dot,
+                "These are the bare dot products. Divide by √d, the root of the number of columns, or their "
+                "variance grows with d.",
+            ),
+            Misconception(
+                "divided by d",
+                lambda Q, K: dot(Q, K) / Q.shape[1],
+                "You divided by d. The standard deviation of the dot product is √d, so that is what brings it to one.",
+            ),
+            Misconception(
+                "number of keys",
+                lambda Q, K: dot(Q, K) / np.sqrt(len(K)),
+                "You divided by the root of the number of keys. The variance of a dot product is its number of "
+                "terms, the dimension: Q.shape[1].",
+            ),
+            Misconception(
+                "number of queries",
+                lambda Q, K: dot(Q, K) / np.sqrt(len(Q)),
+                "You divided by the root of the number of queries. It is the root of d, the number of columns: "
+                "Q.shape[1].",
+            ),
+            Misconception(
+                "softmax",
+                lambda Q, K: masked_softmax(scaled_dot(Q, K)),
+                "These are the weights. The scores come before the softmax.",
+            ),
+            Misconception(
+                "cosine",
+                lambda Q, K: dot(Q, K) / np.linalg.norm(Q, axis=1)[:, None] / np.linalg.norm(K, axis=1)[None, :],
+                "You divided by the lengths of the vectors, which gives cosines. They never exceed one, so the "
+                "softmax can never be sharp. Divide by √d only.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="03.2",
+        title="The additive score",
+        reference=additive,
+        cases=lambda rng: [_for_additive(rng) for _ in range(3)],
+        hints=(
+            "Every pair of query and key has its own hidden layer: an array of shape (m, n, hidden).",
+            "(Q @ w_q)[:, None, :] + (K @ w_k)[None, :, :] is that layer before the tanh.",
+            "np.tanh(of that) @ w.",
+        ),
+        misconceptions=[
+            Misconception(
+                "no tanh",
+                lambda Q, K, w_q, w_k, w: _hidden(Q, K, w_q, w_k) @ w,
+                "Without the tanh the score is a sum of something of the query and something of the key. The "
+                "query's part cancels in the softmax, and all queries get the same weights.",
+            ),
+            Misconception(
+                "tanh last",
+                lambda Q, K, w_q, w_k, w: np.tanh(_hidden(Q, K, w_q, w_k) @ w),
+                "You took tanh of the score. It belongs to the hidden layer: first tanh, then the product with w.",
+            ),
+            Misconception(
+                "tanh apart",
+                lambda Q, K, w_q, w_k, w: (np.tanh(Q @ w_q)[:, None, :] + np.tanh(K @ w_k)[None, :, :]) @ w,
+                "You took tanh of the query's and the key's part before adding them, so they never meet inside "
+                "it. Add first.",
+            ),
+            Misconception(
+                "no w",
+                lambda Q, K, w_q, w_k, w: np.tanh(_hidden(Q, K, w_q, w_k)).sum(axis=-1),
+                "You added the hidden units up. They are weighted with w first: tanh(…) @ w.",
+            ),
+            Misconception(
+                "product",
+                lambda Q, K, w_q, w_k, w: np.tanh((Q @ w_q)[:, None, :] * (K @ w_k)[None, :, :]) @ w,
+                "You multiplied the two parts. The additive score adds them.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="03.3",
+        title="The Jacobian of the softmax",
+        reference=_jacobian,
+        cases=lambda rng: [(rng.normal(size=n),) for n in (3, 5, 6)],
+        hints=(
+            "First the weights alpha. The answer is a square matrix that needs nothing else.",
+            "On the diagonal alpha_i (1 - alpha_i), elsewhere -alpha_i alpha_j.",
+            "np.diag(alpha) - np.outer(alpha, alpha).",
+        ),
+        misconceptions=[
+            Misconception(
+                "diagonal only",
+                lambda s: np.diag(masked_softmax(s) * (1 - masked_softmax(s))),
+                "Your matrix is diagonal, as if the weights were independent sigmoids. Raising one score lowers "
+                "every other weight: off the diagonal stands -alpha_i alpha_j.",
+            ),
+            Misconception(
+                "sign",
+                lambda s: -_jacobian(s),
+                "The signs are reversed. Raising a score raises its own weight, so the diagonal is positive.",
+            ),
+            Misconception(
+                "plus",
+                lambda s: np.diag(masked_softmax(s)) + np.outer(masked_softmax(s), masked_softmax(s)),
+                "You added the outer product. Raising one score lowers the other weights, so off the diagonal the "
+                "entries are negative: subtract it.",
+            ),
+            Misconception(
+                "no outer product",
+                lambda s: np.diag(masked_softmax(s)),
+                "That is diag(alpha), the derivative if the denominator stood still. It moves too: subtract "
+                "np.outer(alpha, alpha).",
+            ),
+        ],
+    ),
+    Exercise(
+        id="03.4",
+        title="Entropy of the weights",
+        reference=_entropy,
+        cases=lambda rng: [(_weights_with_zeros(rng),) for _ in range(3)],
+        hints=(
+            "Minus the sum over each row of weight times logarithm of weight. What is 0 log 0?",
+            "x log x goes to 0 as x goes to 0, so zero weights contribute nothing. np.log(0) does not know that.",
+            "-np.sum(A * np.log(np.where(A > 0, A, 1)), axis=-1).",
+        ),
+        misconceptions=[
+            Misconception(
+                "bits",
+                lambda A: _entropy(A) / np.log(2),
+                "You used the logarithm to base 2, which counts in bits. Nats are asked for: np.log.",
+            ),
+            Misconception(
+                "sign",
+                lambda A: -_entropy(A),
+                "The logarithm of a weight is negative, so without the minus sign the entropy is too.",
+            ),
+            Misconception(
+                "all rows",
+                lambda A: np.sum(_entropy(A)),
+                "You summed over the whole matrix. Each row is a distribution of its own: axis=-1.",
+            ),
+            Misconception(
+                "mean entropy",
+                lambda A: np.mean(_entropy(A)),
+                "That is one number, the mean entropy of the rows. One for each row was asked for.",
+            ),
+            Misconception(
+                "columns",
+                lambda A: -np.sum(A * np.log(np.where(A > 0, A, 1)), axis=0),
+                "You summed down the columns. One row is one query's distribution: axis=-1.",
+            ),
+            Misconception(
+                "number of keys",
+                lambda A: np.exp(_entropy(A)),
+                "That is the exponential of the entropy, the number of keys that share the weight. The entropy "
+                "itself was asked for.",
+            ),
+            Misconception(
+                "mean of logarithms",
+                lambda A: -np.mean(A * np.log(np.where(A > 0, A, 1)), axis=-1),
+                "You took the mean over the keys. Entropy is the sum: the weights already do the averaging.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="03.5",
+        title="Twelve heads",
+        reference=_divisor,
+        tolerance=(0, 0.05),
+        hints=(
+            "Which vectors meet in the dot product of one head, and how long are they?",
+            "768 numbers are split over 12 heads.",
+            "The root of 768 / 12.",
+        ),
+        misconceptions=[
+            Misconception(
+                "d_model, no root",
+                lambda: 768.0,
+                "That is d_model. Scores are divided by the root of the length of the vectors in one head.",
+            ),
+            Misconception(
+                "number of heads",
+                lambda: 12.0,
+                "That is the number of heads. What counts is how long the vectors of one head are.",
+            ),
+            Misconception(
+                "d_model",
+                lambda: np.sqrt(768),
+                "That is √d_model. In one head, vectors of d_model / n_heads numbers meet, and the scale is √d_head.",
+            ),
+            Misconception(
+                "no root",
+                lambda: 768 / 12,
+                "That is d_head, the variance of the dot product. To bring the standard deviation to one, divide "
+                "by its root.",
+            ),
+            Misconception(
+                "heads",
+                lambda: np.sqrt(12),
+                "That is the root of the number of heads. The scale is the root of the numbers in one head.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="03.6",
+        title="Entries that are not of variance one",
+        reference=_root,
+        cases=lambda rng: [(int(d), *rng.uniform(0.3, 3, size=2)) for d in (5, 16, 70)],
+        hints=(
+            "What is the variance of one product q_c k_c, if the two are independent with mean zero?",
+            "It is a² b². Variances of independent terms add.",
+            "The variance is d a² b², and its root is asked for.",
+        ),
+        misconceptions=[
+            Misconception(
+                "only d",
+                lambda d, a, b: np.sqrt(d),
+                "That is right when a = b = 1. A query twice as long makes every score twice as large: a and b "
+                "come in as factors.",
+            ),
+            Misconception(
+                "variance",
+                lambda d, a, b: d * a**2 * b**2,
+                "That is the variance. Divide by the standard deviation, its root.",
+            ),
+            Misconception(
+                "variances of entries added",
+                lambda d, a, b: np.sqrt(d * (a**2 + b**2)),
+                "You added the variances of the two factors, which is right for a sum q + k. For a product of "
+                "independent numbers with mean zero they multiply.",
+            ),
+            Misconception(
+                "root of everything",
+                lambda d, a, b: np.sqrt(d * a * b),
+                "You took the root of d a b. The variance is d a² b², so a and b come out of the root whole.",
+            ),
+            Misconception(
+                "reciprocal",
+                lambda d, a, b: 1 / (np.sqrt(d) * a * b),
+                "That is what the dot products are multiplied by. The question asks what they are divided by.",
+            ),
+            Misconception(
+                "no root of d",
+                lambda d, a, b: d * a * b,
+                "The standard deviation of a sum of d independent terms grows with √d, not with d.",
+            ),
+        ],
+    ),
+]

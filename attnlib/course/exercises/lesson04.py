@@ -1,0 +1,281 @@
+"""Exercises of lesson 04: a choice, its gradient, two levels, and weights as an answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlib.core.softmax import masked_softmax
+from attnlib.course.grading.exercise import Exercise, Misconception
+
+
+def _hard(S, V):
+    return V[S.argmax(axis=1)]
+
+
+def _estimate(s, j, reward, baseline):
+    return (reward - baseline) * (np.eye(len(s))[j] - masked_softmax(s))
+
+
+def _joint(word_scores, sentence_scores):
+    return masked_softmax(sentence_scores)[:, None] * masked_softmax(word_scores)
+
+
+def _pointer(scores, seen):
+    return masked_softmax(scores[None], ~seen[None])[0]
+
+
+def _slope(gap, tau):
+    alpha = 1 / (1 + np.exp(-gap / tau))
+    return alpha * (1 - alpha) / tau
+
+
+def _flat(scores):
+    return masked_softmax(scores.reshape(1, -1)).reshape(scores.shape)
+
+
+def _mask_cases(rng):
+    cases = []
+    for n, names in ((5, [1, 3]), (7, [0, 2, 6]), (6, [5])):
+        seen = np.zeros(n, dtype=bool)
+        seen[names] = True
+        cases.append((rng.normal(size=n), seen))
+    return cases
+
+
+EXERCISES = [
+    Exercise(
+        id="04.1",
+        title="One position for each query",
+        reference=_hard,
+        cases=lambda rng: [
+            (rng.normal(size=(n_q, n_k)), rng.normal(size=(n_k, d))) for n_q, n_k, d in ((4, 6, 3), (5, 3, 2))
+        ],
+        hints=(
+            "For each row of S, where is the largest score? That is one number a query.",
+            "S.argmax(axis=1) gives the positions. Rows of V can be taken with an array of positions.",
+            "V[S.argmax(axis=1)].",
+        ),
+        misconceptions=[
+            Misconception(
+                "the mean",
+                lambda S, V: masked_softmax(S) @ V,
+                "That is soft attention, the mean over all positions. Take the value of the one with the best score.",
+            ),
+            Misconception(
+                "best query for each key",
+                lambda S, V: V[S.argmax(axis=0) % len(V)],
+                "You took the largest score of each column, which is a query for each key. A row belongs to a query: "
+                "axis=1.",
+            ),
+            Misconception(
+                "the worst",
+                lambda S, V: V[S.argmin(axis=1)],
+                "You took the position with the lowest score.",
+            ),
+            Misconception(
+                "the position",
+                lambda S, V: S.argmax(axis=1),
+                "Those are the positions. The output is the value that stands there.",
+            ),
+            Misconception(
+                "one-hot",
+                lambda S, V: np.eye(S.shape[1])[S.argmax(axis=1)],
+                "Those are the weights, one-hot. Multiply them by V.",
+            ),
+            Misconception(
+                "one winner for all",
+                lambda S, V: V[[S.argmax() % S.shape[1]] * len(S)],
+                "All your queries take the same position, the best of the whole matrix. Each row has its own.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="04.2",
+        title="The gradient from one draw",
+        reference=_estimate,
+        cases=lambda rng: [
+            (rng.normal(size=n), j, float(rng.normal()), float(rng.normal())) for n, j in ((4, 2), (6, 0), (3, 1))
+        ],
+        hints=(
+            "It is reward minus baseline, times the gradient of log alpha_j by the scores.",
+            "log alpha_j = s_j - log of the sum of exp(s). Its derivative by s_i is [i = j] - alpha_i.",
+            "(reward - baseline) * (np.eye(len(s))[j] - alpha) with alpha the softmax of s.",
+        ),
+        misconceptions=[
+            Misconception(
+                "without baseline",
+                lambda s, j, reward, baseline: _estimate(s, j, reward, 0.0),
+                "The baseline is missing: the reward counts as far as it exceeds it.",
+            ),
+            Misconception(
+                "baseline added",
+                lambda s, j, reward, baseline: _estimate(s, j, reward, -baseline),
+                "You added the baseline. Subtract it.",
+            ),
+            Misconception(
+                "sign",
+                lambda s, j, reward, baseline: -_estimate(s, j, reward, baseline),
+                "The sign is reversed: raising s_j makes j likelier, so that a good reward must raise it.",
+            ),
+            Misconception(
+                "without the one drawn",
+                lambda s, j, reward, baseline: -(reward - baseline) * masked_softmax(s),
+                "The 1 of the position that was drawn is missing: its score moves by 1 - alpha_j, others by -alpha_i.",
+            ),
+            Misconception(
+                "only the one drawn",
+                lambda s, j, reward, baseline: (reward - baseline) * np.eye(len(s))[j],
+                "You moved only the score that was drawn. The others go down in exchange, each by its weight.",
+            ),
+            Misconception(
+                "gradient of the weight",
+                lambda s, j, reward, baseline: masked_softmax(s)[j] * _estimate(s, j, reward, baseline),
+                "That is the gradient of alpha_j. Position j is drawn with chance alpha_j already, so the estimate "
+                "needs the gradient of its logarithm.",
+            ),
+            Misconception(
+                "divided by the weight",
+                lambda s, j, reward, baseline: _estimate(s, j, reward, baseline) / masked_softmax(s)[j],
+                "You divided by alpha_j once too often: the gradient of log alpha_j has that division in it.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="04.3",
+        title="Two levels, one distribution",
+        reference=_joint,
+        cases=lambda rng: [(rng.normal(size=(m, n)), rng.normal(size=m)) for m, n in ((3, 5), (4, 2))],
+        hints=(
+            "Two softmaxes: one in each sentence, one over sentences.",
+            "The weight of a word is its sentence's weight times its own within the sentence.",
+            "softmax(sentence_scores)[:, None] * softmax(word_scores, along the last axis).",
+        ),
+        misconceptions=[
+            Misconception(
+                "words only",
+                lambda w, s: masked_softmax(w),
+                "Those are the weights within each sentence, and every sentence has a whole one. Multiply each row by "
+                "its sentence's weight.",
+            ),
+            Misconception(
+                "one softmax",
+                lambda w, s: _flat(w + s[:, None]),
+                "You added the scores and took one softmax over all words. There a sentence gains by having many "
+                "words, or well scored ones. Here its words share what the sentence gets, whatever their scores.",
+            ),
+            Misconception(
+                "sentences ignored",
+                lambda w, s: _flat(w),
+                "That is flat attention over all words. The sentence scores play no part in it.",
+            ),
+            Misconception(
+                "wrong axis",
+                lambda w, s: masked_softmax(s)[:, None] * masked_softmax(w.T).T,
+                "The word weights sum to one down the columns, over words that stand in different sentences. Sum them "
+                "along a sentence: the last axis.",
+            ),
+            Misconception(
+                "softmax of the product",
+                lambda w, s: _flat(_joint(w, s)),
+                "You took a softmax of what was a distribution already. The product is the answer.",
+            ),
+            Misconception(
+                "equal sentences",
+                lambda w, s: masked_softmax(w) / len(w),
+                "Your sentences all weigh the same. Their weights are the softmax of sentence_scores.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="04.4",
+        title="Point at something new",
+        reference=_pointer,
+        cases=_mask_cases,
+        hints=(
+            "What was pointed at has weight zero, and what is left sums to one.",
+            "Hide the scores before the softmax, by minus infinity.",
+            "np.exp(np.where(seen, -np.inf, scores)), divided by its sum.",
+        ),
+        misconceptions=[
+            Misconception(
+                "not masked",
+                lambda scores, seen: masked_softmax(scores),
+                "What was pointed at still has weight. Hide it before the softmax.",
+            ),
+            Misconception(
+                "the wrong ones",
+                lambda scores, seen: masked_softmax(scores[None], seen[None])[0],
+                "You kept what was pointed at and hid the rest. seen is True where it may not point.",
+            ),
+            Misconception(
+                "scores times mask",
+                lambda scores, seen: masked_softmax(scores * ~seen),
+                "You set the hidden scores to zero, and exp(0) is 1. Set them to minus infinity.",
+            ),
+            Misconception(
+                "weights times mask",
+                lambda scores, seen: masked_softmax(scores) * ~seen,
+                "You removed the weights after the softmax, so the rest sums to less than one. Hide scores before it.",
+            ),
+            Misconception(
+                "one-hot",
+                lambda scores, seen: np.eye(len(scores))[np.where(seen, -np.inf, scores).argmax()],
+                "That is the choice. The distribution over positions was asked for.",
+            ),
+            Misconception(
+                "shorter",
+                lambda scores, seen: masked_softmax(scores[~seen]),
+                "The weights are right, and no longer stand at their positions: give back one for each input, zeros "
+                "where it may not point.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="04.5",
+        title="How steep is a sharp choice?",
+        reference=_slope,
+        cases=lambda rng: [(float(g), float(t)) for g, t in rng.uniform(0.2, 1.5, size=(5, 2))],
+        hints=(
+            "With values 1 and 0 the output is the first weight, alpha = 1 / (1 + exp(-gap / tau)).",
+            "The derivative of that function by what is in the exponent is alpha * (1 - alpha). Then the chain rule.",
+            "alpha * (1 - alpha) / tau.",
+        ),
+        misconceptions=[
+            Misconception(
+                "chain rule",
+                lambda gap, tau: _slope(gap, tau) * tau,
+                "The chain rule is missing: the gap is divided by tau, which is one more factor of 1 / tau.",
+            ),
+            Misconception(
+                "times tau",
+                lambda gap, tau: _slope(gap, tau) * tau**2,
+                "You multiplied by tau. The gap is divided by it, and so is the derivative.",
+            ),
+            Misconception(
+                "the output",
+                lambda gap, tau: 1 / (1 + np.exp(-gap / tau)),
+                "That is the output. How fast does it change with the gap?",
+            ),
+            Misconception(
+                "no temperature",
+                lambda gap, tau: _slope(gap, 1.0),
+                "Your answer does not depend on the temperature. The scores are divided by tau before the softmax.",
+            ),
+            Misconception(
+                "by the temperature",
+                lambda gap, tau: -gap / tau * _slope(gap, tau),
+                "That is the derivative by tau. By the gap is asked for.",
+            ),
+            Misconception(
+                "temperature outside only",
+                lambda gap, tau: _slope(gap, 1.0) / tau,
+                "You divided the derivative by tau, and left it out of the weight, which depends on gap / tau.",
+            ),
+            Misconception(
+                "sign",
+                lambda gap, tau: -_slope(gap, tau),
+                "The sign is reversed: the farther ahead the first key is, the more weight it has.",
+            ),
+        ],
+    ),
+]

@@ -1,0 +1,289 @@
+"""Exercises of lesson 07: heads, and how they are cut and joined."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlib.core.attention import attention
+from attnlib.course.grading.exercise import Exercise, Misconception
+from attnlib.nn.projection import merge_heads, split_heads
+from attnlib.scores import dot
+
+
+def _sum(heads, W_O):
+    return sum(head @ part for head, part in zip(heads, np.split(W_O, len(heads)), strict=True))
+
+
+def _parameters(d_model, n_heads, n_kv_heads):
+    d_kv = n_kv_heads * d_model // n_heads
+    return 2 * (d_model * d_model + d_model) + 2 * (d_model * d_kv + d_kv)
+
+
+def _smallest_error(a):
+    b = 1 - a
+    return 2 - (a - b) ** 2 / (a**2 + b**2)
+
+
+def _layer(X, W_Q, W_K, W_V, W_O, n_heads):
+    q, k, v = (split_heads(X @ W, n_heads) for W in (W_Q, W_K, W_V))
+    return merge_heads(attention(q, k, v).out) @ W_O
+
+
+def _error(a, w):
+    return (1 - a * w) ** 2 + (1 + (1 - a) * w) ** 2
+
+
+def _at_d_model(X, W_Q, W_K, W_V, W_O, n_heads):
+    return _layer(X, W_Q / np.sqrt(n_heads), W_K, W_V, W_O, n_heads)
+
+
+def _straight(X, W_Q, W_K, W_V, W_O, n_heads):
+    q, k, v = ((X @ W).reshape(n_heads, len(X), -1) for W in (W_Q, W_K, W_V))
+    return attention(q, k, v).out.reshape(X.shape) @ W_O
+
+
+def _not_merged(X, W_Q, W_K, W_V, W_O, n_heads):
+    q, k, v = (split_heads(X @ W, n_heads) for W in (W_Q, W_K, W_V))
+    return attention(q, k, v).out.reshape(X.shape) @ W_O
+
+
+EXERCISES = [
+    Exercise(
+        id="07.1",
+        title="Splitting heads",
+        reference=split_heads,
+        cases=lambda rng: [(rng.normal(size=(5, 12)), 3), (rng.normal(size=(7, 8)), 2)],
+        hints=(
+            "A head takes a piece of every row, not some of the rows.",
+            "Cut the last axis first: x.reshape(n, n_heads, d_head).",
+            "x.reshape(len(x), n_heads, -1).swapaxes(0, 1).",
+        ),
+        misconceptions=[
+            Misconception(
+                "reshaped at once",
+                lambda x, n_heads: x.reshape(n_heads, len(x), -1),
+                "The shape is right and the rows are mixed up: your first head holds whole rows of x. Cut each row, "
+                "(n, n_heads, d_head), and then exchange the first two axes.",
+            ),
+            Misconception(
+                "not exchanged",
+                lambda x, n_heads: x.reshape(len(x), n_heads, -1),
+                "Each row is cut rightly, but heads come second. Exchange the first two axes, so that each head is a "
+                "matrix of its own.",
+            ),
+            Misconception(
+                "interleaved",
+                lambda x, n_heads: x.reshape(len(x), -1, n_heads).transpose(2, 0, 1),
+                "Your head takes every n_heads-th number of a row. Heads are consecutive pieces: the first d_head "
+                "numbers are the first head.",
+            ),
+            Misconception(
+                "pieces of n_heads",
+                lambda x, n_heads: x.reshape(len(x), -1, n_heads).swapaxes(0, 1),
+                "You cut each row into pieces of n_heads numbers. It is cut into n_heads pieces.",
+            ),
+            Misconception(
+                "copied",
+                lambda x, n_heads: np.stack([x] * n_heads),
+                "Every head got the whole row. The heads share it out: d_head = d_model / n_heads numbers each.",
+            ),
+            Misconception(
+                "transposed",
+                lambda x, n_heads: x.reshape(len(x), n_heads, -1).transpose(1, 2, 0),
+                "Within a head a token is a row: (n, d_head). Yours is (d_head, n).",
+            ),
+        ],
+    ),
+    Exercise(
+        id="07.2",
+        title="Concatenation is a sum",
+        reference=_sum,
+        cases=lambda rng: [
+            (rng.normal(size=(3, 5, 4)), rng.normal(size=(12, 7))),
+            (rng.normal(size=(2, 4, 3)), rng.normal(size=(6, 5))),
+        ],
+        hints=(
+            "Head h meets rows h * d_head to (h + 1) * d_head of W_O.",
+            "np.split(W_O, n_heads) cuts it into these parts.",
+            "sum(head @ part for head, part in zip(heads, np.split(W_O, len(heads)))).",
+        ),
+        misconceptions=[
+            Misconception(
+                "mean",
+                lambda heads, W_O: _sum(heads, W_O) / len(heads),
+                "You took the mean over heads. Concatenation and W_O add them up.",
+            ),
+            Misconception(
+                "summed first",
+                lambda heads, W_O: heads.sum(axis=0) @ W_O[: heads.shape[2]],
+                "You added the heads before multiplying, so all of them meet the first part of W_O and none can have "
+                "a sign of its own. Each head has its own part.",
+            ),
+            Misconception(
+                "reversed",
+                lambda heads, W_O: _sum(heads[::-1], W_O),
+                "The heads meet the parts of W_O in the reverse order.",
+            ),
+            Misconception(
+                "every other row",
+                lambda heads, W_O: sum(head @ W_O[h :: len(heads)] for h, head in enumerate(heads)),
+                "You gave each head every n_heads-th row of W_O. Its rows are consecutive: the first d_head belong to "
+                "the first head.",
+            ),
+            Misconception(
+                "reshaped",
+                lambda heads, W_O: heads.reshape(heads.shape[1], -1) @ W_O,
+                "Reshaping (n_heads, n, d_head) to (n, …) mixes the rows. Exchange heads and positions first, or add "
+                "up head @ part.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="07.3",
+        title="Counting parameters",
+        reference=_parameters,
+        cases=lambda rng: [(512, 8, 8), (768, 12, 4), (64, 4, 1)],
+        hints=(
+            "W_Q and W_O are d_model by d_model, each with a bias. What is different about W_K and W_V?",
+            "Keys and values have n_kv_heads * d_head columns, with d_head = d_model / n_heads.",
+            "2 * (d_model**2 + d_model) + 2 * (d_model * d_kv + d_kv).",
+        ),
+        misconceptions=[
+            Misconception(
+                "no biases",
+                lambda d, h, g: 2 * d * d + 2 * d * (g * d // h),
+                "The biases are missing: one number for each column of each of the four matrices.",
+            ),
+            Misconception(
+                "keys and values in full",
+                lambda d, h, g: 4 * (d * d + d),
+                "You gave keys and values a head for each head of queries. They have n_kv_heads of d_head columns.",
+            ),
+            Misconception(
+                "wide biases",
+                lambda d, h, g: _parameters(d, h, g) + 2 * (d - g * d // h),
+                "The biases of W_K and W_V are as wide as what these give out: n_kv_heads * d_head.",
+            ),
+            Misconception(
+                "one head of keys and values",
+                lambda d, h, g: 2 * (d * d + d) + 2 * (d * (d // h) + d // h),
+                "You counted one head of keys and values. There are n_kv_heads of them.",
+            ),
+            Misconception(
+                "without W_O",
+                lambda d, h, g: d * d + d + 2 * (d * (g * d // h) + g * d // h),
+                "W_O is missing: it is the fourth projection.",
+            ),
+            Misconception(
+                "times heads",
+                lambda d, h, g: h * _parameters(d, h, g),
+                "You multiplied by the number of heads. They share d_model out, so the matrices do not grow.",
+            ),
+            Misconception(
+                "output too",
+                lambda d, h, g: d * d + d + 3 * (d * (g * d // h) + g * d // h),
+                "You made W_O as narrow as the keys. There is an output for every head of queries, so it "
+                "is d_model by d_model.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="07.4",
+        title="The wall of one head",
+        reference=_smallest_error,
+        cases=lambda rng: [(float(a),) for a in (0.9, 0.7, 0.55, 1.0)],
+        hints=(
+            "With x and z for the two reports, the answer is w (a x + (1 - a) z), and x - z is wanted.",
+            "The error is (1 - a w)² + (1 + (1 - a) w)². Differentiate by w.",
+            "With b = 1 - a: w = (a - b) / (a² + b²), and the error there is 2 - (a - b)² / (a² + b²).",
+        ),
+        misconceptions=[
+            Misconception(
+                "w is one",
+                lambda a: _error(a, 1.0),
+                "This is the error at w = 1. Choose w: set the derivative by w to zero.",
+            ),
+            Misconception(
+                "the bound",
+                lambda a: 1.0,
+                "1 is the bound over all weights. At this a it is larger: only a head with all its weight on one "
+                "neighbour reaches 1.",
+            ),
+            Misconception(
+                "the best w",
+                lambda a: (2 * a - 1) / (a**2 + (1 - a) ** 2),
+                "This is the best w. Put it into the error.",
+            ),
+            Misconception(
+                "halved",
+                lambda a: _smallest_error(a) / 2,
+                "You halved it. There is one number to get right, and its error has two parts that add up.",
+            ),
+            Misconception(
+                "not divided",
+                lambda a: 2 - (2 * a - 1) ** 2,
+                "Divide by a² + b²: the best w is (a - b) / (a² + b²).",
+            ),
+            Misconception(
+                "wrong sign",
+                lambda a: 2 - 1 / (a**2 + (1 - a) ** 2),
+                "This is for the sum of the neighbours, where a + (1 - a) = 1. For the difference one sign is minus: "
+                "a - (1 - a).",
+            ),
+            Misconception(
+                "never answers",
+                lambda a: 2.0,
+                "2 is the error of w = 0. A head that leans to one side can do better.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="07.5",
+        title="A whole layer",
+        reference=_layer,
+        cases=lambda rng: [
+            (rng.normal(size=(n, d)), *(rng.normal(size=(d, d)) / np.sqrt(d) for _ in range(4)), h)
+            for n, d, h in ((5, 12, 3), (6, 8, 4))
+        ],
+        hints=(
+            "Project, split, attend, merge, project: five steps.",
+            "attention takes (n_heads, n, d_head), and its scale is then that of a head by itself.",
+            "q, k, v = (split(X @ W) for W in …); attention(q, k, v).out back to (n, d_model); @ W_O.",
+        ),
+        misconceptions=[
+            Misconception(
+                "one head",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: attention(X @ W_Q, X @ W_K, X @ W_V).out @ W_O,
+                "This is one wide head. Split queries, keys and values first.",
+            ),
+            Misconception(
+                "scale of d_model",
+                _at_d_model,
+                "Your scores are divided by the root of d_model. The vectors that meet have d_head numbers.",
+            ),
+            Misconception(
+                "not scaled",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: (
+                    merge_heads(attention(*(split_heads(X @ W, n_heads) for W in (W_Q, W_K, W_V)), score=dot).out)
+                    @ W_O
+                ),
+                "The scores are not divided by the root of d_head.",
+            ),
+            Misconception(
+                "without W_O",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q, W_K, W_V, np.eye(len(W_O)), n_heads),
+                "The heads are joined but not mixed: the last product with W_O is missing.",
+            ),
+            Misconception(
+                "reshaped at once",
+                _straight,
+                "A reshape to (n_heads, n, d_head) mixes the rows. Cut the last axis, then exchange the axes.",
+            ),
+            Misconception(
+                "merged at once",
+                _not_merged,
+                "The heads are joined by a reshape alone, which mixes rows. Exchange heads and positions back first.",
+            ),
+        ],
+    ),
+]

@@ -1,0 +1,296 @@
+"""Exercises of lesson 08: positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlib.core.attention import attention
+from attnlib.course.grading.exercise import Exercise, Misconception
+from attnlib.masks import causal
+from attnlib.positions import rotary, sinusoidal
+
+
+def _omega(d):
+    return 10000.0 ** (-np.arange(0, d, 2) / d)
+
+
+def _inner_product(k, d):
+    return np.cos(k * _omega(d)).sum()
+
+
+def _rotary(x):
+    return rotary(x, layout="pairs")
+
+
+def _turned(x, angles):
+    a, b = x[:, 0::2], x[:, 1::2]
+    pairs = [a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)]
+    return np.stack(pairs, axis=-1).reshape(x.shape)
+
+
+def _alibi(n, slope):
+    i = np.arange(n)
+    return np.where(causal(n), -slope * (i[:, None] - i), -np.inf)
+
+
+def _is_equivariant(f, x, order):
+    return bool(np.allclose(f(x[order]), f(x)[order]))
+
+
+def _attend(x):
+    return attention(x, x, x).out
+
+
+def _attend_before(x):
+    return attention(x, x, x, mask=causal(len(x))).out
+
+
+def _mean_everywhere(x):
+    return np.broadcast_to(x.mean(axis=0), x.shape)
+
+
+def _with_places(x):
+    return _attend(x + sinusoidal(*x.shape))
+
+
+def _running_sum(x):
+    return np.cumsum(x, axis=0)
+
+
+def _backwards(x):
+    return x[::-1]
+
+
+def _functions(rng):
+    functions = (_attend, _attend_before, _mean_everywhere, _with_places, _running_sum, _backwards)
+    return [(f, rng.normal(size=(5, 4)), np.array([2, 0, 1, 4, 3])) for f in functions]
+
+
+def _codes(angles):
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), -1)
+
+
+EXERCISES = [
+    Exercise(
+        id="08.1",
+        title="Sinusoidal codes",
+        reference=sinusoidal,
+        cases=lambda rng: [(5, 8), (7, 6)],
+        hints=(
+            "One angle for each position and each pair of columns: p times ω_i.",
+            "omega = 10000.0 ** (-np.arange(0, d, 2) / d); angles = np.arange(n)[:, None] * omega.",
+            "PE[:, 0::2] = np.sin(angles); PE[:, 1::2] = np.cos(angles).",
+        ),
+        misconceptions=[
+            Misconception(
+                "cosine first",
+                lambda n, d: sinusoidal(n, d).reshape(n, -1, 2)[..., ::-1].reshape(n, d),
+                "Sines and cosines are exchanged: sines stand in the even columns.",
+            ),
+            Misconception(
+                "halves",
+                lambda n, d: np.concatenate([sinusoidal(n, d)[:, 0::2], sinusoidal(n, d)[:, 1::2]], axis=1),
+                "All sines stand first and then all cosines. Some code has it so; in the formula they alternate.",
+            ),
+            Misconception(
+                "exponent twice",
+                lambda n, d: _codes(np.arange(n)[:, None] * 10000.0 ** (-2 * np.arange(0, d, 2) / d)),
+                "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
+            ),
+            Misconception(
+                "half the exponent",
+                lambda n, d: _codes(np.arange(n)[:, None] * 10000.0 ** (-np.arange(d // 2) / d)),
+                "Your exponent is half of what it should be: 2i/d for pair i, not i/d.",
+            ),
+            Misconception(
+                "every column its own",
+                lambda n, d: np.where(
+                    np.arange(d) % 2,
+                    np.cos(np.arange(n)[:, None] * 10000.0 ** (-np.arange(d) / d)),
+                    np.sin(np.arange(n)[:, None] * 10000.0 ** (-np.arange(d) / d)),
+                ),
+                "Every column has a frequency of its own. A sine and the cosine beside it share one: use 2i for both.",
+            ),
+            Misconception(
+                "from one",
+                lambda n, d: sinusoidal(n, d, start=1),
+                "Your first position is 1. Positions begin at 0, where the sines are 0 and the cosines 1.",
+            ),
+            Misconception(
+                "growing",
+                lambda n, d: _codes(np.arange(n)[:, None] / _omega(d)),
+                "Your hands turn faster from pair to pair. They turn slower: the exponent is negative.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="08.2",
+        title="The inner product by distance",
+        reference=_inner_product,
+        cases=lambda rng: [(3, 8), (10, 16), (-4, 6)],
+        hints=(
+            "Write the inner product as a sum over pairs of columns.",
+            "sin a sin b + cos a cos b = cos(a - b), and a - b is k times ω_i.",
+            "np.cos(k * omega).sum() with omega = 10000.0 ** (-np.arange(0, d, 2) / d).",
+        ),
+        misconceptions=[
+            Misconception(
+                "mean",
+                lambda k, d: np.cos(k * _omega(d)).mean(),
+                "You took the mean over the pairs. An inner product is a sum.",
+            ),
+            Misconception(
+                "all columns",
+                lambda k, d: 2 * np.cos(k * _omega(d)).sum(),
+                "You counted each pair twice. A sine and a cosine together give one cosine.",
+            ),
+            Misconception(
+                "a speed for each column",
+                lambda k, d: np.cos(k * 10000.0 ** (-np.arange(d) / d)).sum(),
+                "You used d speeds. A pair of columns shares one, so there are d / 2.",
+            ),
+            Misconception(
+                "sine",
+                lambda k, d: np.sin(k * _omega(d)).sum(),
+                "sin a sin b + cos a cos b is the cosine of the difference. At k = 0 it is as large as it can be.",
+            ),
+            Misconception(
+                "one hand",
+                lambda k, d: d / 2 * np.cos(k),
+                "You turned all hands at the speed of the first. Each has its own ω_i.",
+            ),
+            Misconception(
+                "product",
+                lambda k, d: np.cos(k * _omega(d)).prod(),
+                "You multiplied the pairs. They add up.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="08.3",
+        title="Rotary, neighbours as pairs",
+        reference=_rotary,
+        solution=lambda x: _turned(x, np.arange(len(x))[:, None] * _omega(x.shape[1])),
+        cases=lambda rng: [(rng.normal(size=(5, 6)),), (rng.normal(size=(7, 4)),)],
+        hints=(
+            "angles = np.arange(n)[:, None] * omega: one for each row and each pair.",
+            "With a = x[:, 0::2] and b = x[:, 1::2], the turned pair is (a cos - b sin, a sin + b cos).",
+            "Put them back side by side: np.stack([…, …], axis=-1).reshape(n, d).",
+        ),
+        misconceptions=[
+            Misconception(
+                "halves",
+                lambda x: rotary(x, layout="halves"),
+                "You paired column i with column i + d/2, as GPT-NeoX does. Here it is neighbours: 2i and 2i + 1.",
+            ),
+            Misconception(
+                "backwards",
+                lambda x: _turned(x, -np.arange(len(x))[:, None] * _omega(x.shape[1])),
+                "You turned the other way: check the signs of the two sines.",
+            ),
+            Misconception(
+                "added",
+                lambda x: x + sinusoidal(*x.shape),
+                "You added a code. Rotary turns the numbers and adds nothing: lengths stay what they were.",
+            ),
+            Misconception(
+                "one speed",
+                lambda x: _turned(x, np.arange(len(x))[:, None] * np.ones(x.shape[1] // 2)),
+                "All pairs turn at the same speed. Pair i turns by p ω_i, the later ones slower.",
+            ),
+            Misconception(
+                "from one",
+                lambda x: rotary(x, start=1, layout="pairs"),
+                "Your first row is turned by one step. Positions begin at 0: the first row stays as it is.",
+            ),
+            Misconception(
+                "not put back",
+                lambda x: np.concatenate([_rotary(x)[:, 0::2], _rotary(x)[:, 1::2]], axis=1),
+                "The turn is right, but the columns come back in another order: first all a, then all b. Put each b "
+                "beside its a.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="08.4",
+        title="ALiBi for one head",
+        reference=_alibi,
+        cases=lambda rng: [(4, 0.25), (6, 0.0625)],
+        hints=(
+            "In row i and column j stands how far j lies before i, times the slope, negative.",
+            "np.arange(n)[:, None] - np.arange(n) is that distance; it is negative for keys after the query.",
+            "np.where(distance >= 0, -slope * distance, -np.inf).",
+        ),
+        misconceptions=[
+            Misconception(
+                "plus",
+                lambda n, slope: np.where(causal(n), slope * (np.arange(n)[:, None] - np.arange(n)), -np.inf),
+                "Your bias rewards distance. It costs: the sign is minus.",
+            ),
+            Misconception(
+                "future open",
+                lambda n, slope: -slope * abs(np.arange(n)[:, None] - np.arange(n)),
+                "Keys after the query are open. They should get minus infinity.",
+            ),
+            Misconception(
+                "transposed",
+                lambda n, slope: _alibi(n, slope).T,
+                "Rows and columns are exchanged: row i is the query, and what comes after it is hidden.",
+            ),
+            Misconception(
+                "zeros",
+                lambda n, slope: np.where(causal(n), -slope * (np.arange(n)[:, None] - np.arange(n)), 0.0),
+                "Hidden keys got 0, which is the best score a bias can give. They should get minus infinity.",
+            ),
+            Misconception(
+                "divided",
+                lambda n, slope: np.where(causal(n), -(np.arange(n)[:, None] - np.arange(n)) / slope, -np.inf),
+                "You divided by the slope. The distance is multiplied by it.",
+            ),
+            Misconception(
+                "self costs",
+                lambda n, slope: np.where(causal(n), -slope * (np.arange(n)[:, None] - np.arange(n) + 1), -np.inf),
+                "A word is at distance 0 from itself, and costs nothing.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="08.5",
+        title="A test of equivariance",
+        reference=_is_equivariant,
+        cases=_functions,
+        hints=(
+            "Equivariant: permute the input, and the output is permuted likewise.",
+            "Compute f twice: once of the permuted input, once of the input as it is.",
+            "np.allclose(f(x[order]), f(x)[order]).",
+        ),
+        misconceptions=[
+            Misconception(
+                "invariance",
+                lambda f, x, order: bool(np.allclose(f(x[order]), f(x))),
+                "You asked whether the output stays the same. That is invariance; it should move with the input. "
+                "(If you undid the permutation afterwards: the inverse of order is np.argsort(order).)",
+            ),
+            Misconception(
+                "of the set",
+                lambda f, x, order: bool(np.allclose(f(x[order]).sum(axis=0), f(x).sum(axis=0))),
+                "You compared sums over the rows. They can agree while the rows do not.",
+            ),
+            Misconception(
+                "always",
+                lambda f, x, order: True,
+                "You say yes to every function. Among these are some with positions in them.",
+            ),
+            Misconception(
+                "never",
+                lambda f, x, order: False,
+                "You say no to every function. Exact equality of floats may be too much to ask: use np.allclose.",
+            ),
+            Misconception(
+                "the other way round",
+                lambda f, x, order: not _is_equivariant(f, x, order),
+                "Your answers are the opposite of what they should be.",
+            ),
+        ],
+    ),
+]

@@ -1,0 +1,8 @@
+"""Data: two real sets here; `tasks`, `text` and the languages of the translators, which need torch, by name.
+
+They know arrays and seeds, and no model.
+"""
+
+from attnlib.data.datasets import digits, engel
+
+__all__ = ["digits", "engel"]

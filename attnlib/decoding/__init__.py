@@ -1,0 +1,10 @@
+"""Writing with a model, token by token: the likeliest, by beams, by chance, or as a stream.
+
+It takes any model that can `remember` a source and `step`; it knows no model by name.
+"""
+
+from attnlib.decoding.beam_search import Found
+from attnlib.decoding.sampling import probabilities
+from attnlib.decoding.strategies import beam, greedy, sample, stream
+
+__all__ = ["Found", "beam", "greedy", "probabilities", "sample", "stream"]

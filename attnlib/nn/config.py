@@ -1,0 +1,92 @@
+"""Every choice that makes a Transformer, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from attnlib._checks import check_at_least_one, check_one_of, check_share
+from attnlib.data.text import END, PAD, START
+from attnlib.nn.layers import ACTIVATIONS, NORMS
+from attnlib.nn.positional import KINDS
+
+__all__ = ["TransformerConfig"]
+
+TIES = ("none", "output", "all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Every choice that makes a `Transformer`.
+
+    ``n_source`` and ``n_target`` are the sizes of the vocabularies, ``n_max`` the number of learned positions.
+    ``tie`` says which tables are one: "none", the target's embedding and the "output", or "all" three.
+    ``position`` is one of none, sinusoidal, learned, relative, alibi, rotary; ``norm`` "layer" or "rms";
+    ``activation`` relu, gelu, silu or swiglu. ``scale_embeddings`` multiplies embeddings by the root of ``d_model``,
+    ``norm_embeddings`` normalises them, ``final_norm`` is a normalisation after the last layer (of a pre-norm model
+    unless given).
+
+    Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a special token
+    outside the vocabulary, or one table for two vocabularies.
+
+    >>> TransformerConfig(n_source=20, n_target=30, d_model=16, n_heads=4).d_ff
+    64
+    """
+
+    n_source: int
+    n_target: int
+    d_model: int = 64
+    n_heads: int = 4
+    n_kv_heads: int | None = None
+    n_encoder_layers: int = 2
+    n_decoder_layers: int = 2
+    d_ff: int = 0
+    dropout: float = 0.0
+    activation: str = "relu"
+    norm: str = "layer"
+    norm_first: bool = True
+    final_norm: bool | None = None
+    position: str = "sinusoidal"
+    n_max: int = 512
+    tie: str = "output"
+    scale_embeddings: bool = True
+    norm_embeddings: bool = False
+    bias: bool = True
+    pad: int = PAD
+    start: int = START
+    end: int = END
+
+    def __post_init__(self) -> None:
+        if self.d_ff == 0:
+            object.__setattr__(self, "d_ff", 4 * self.d_model)
+        if self.final_norm is None:
+            object.__setattr__(self, "final_norm", self.norm_first)
+        sizes = ("n_source", "n_target", "d_model", "n_heads", "d_ff", "n_max", "n_encoder_layers", "n_decoder_layers")
+        for name in sizes:
+            check_at_least_one(name, getattr(self, name))
+        if self.d_model % self.n_heads:
+            raise ValueError(f"n_heads must divide d_model = {self.d_model}; got {self.n_heads}")
+        if self.n_heads % check_at_least_one(
+            "n_kv_heads", self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+        ):
+            raise ValueError(f"n_kv_heads must divide n_heads = {self.n_heads}; got {self.n_kv_heads}")
+        check_share("dropout", self.dropout)
+        words = {"activation": ACTIVATIONS, "norm": NORMS, "position": KINDS, "tie": TIES}
+        for name, known in words.items():
+            check_one_of(name, getattr(self, name), known)
+        if self.tie == "all" and self.n_source != self.n_target:
+            raise ValueError(f'tie="all" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
+        for kind, size in {"sinusoidal": self.d_model, "rotary": self.d_model // self.n_heads}.items():
+            if self.position == kind and size % 2:
+                raise ValueError(f"{kind} positions need pairs of numbers; got an odd size, {size}")
+        if self.pad in (self.start, self.end) or self.pad >= self.n_source:
+            raise ValueError(f"pad must be a token of the source, and neither start nor end; got {self.pad}")
+        for name in ("pad", "start", "end"):
+            if not 0 <= getattr(self, name) < self.n_target:
+                raise ValueError(f"{name} must be a token below n_target = {self.n_target}; got {getattr(self, name)}")
+
+    @property
+    def layer(self) -> dict[str, Any]:
+        """The options of a layer."""
+        names = ("d_model", "n_heads", "d_ff", "n_kv_heads", "activation", "norm", "norm_first", "dropout", "bias")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,306 @@
+r"""Several attentions side by side, each with its own view of queries, keys and values.
+
+.. math:: \text{head}_h = \text{Attention}(X_q W_Q^{(h)}, X_k W_K^{(h)}, X_v W_V^{(h)}), \qquad
+          Y = [\text{head}_1, \ldots, \text{head}_H]\, W_O
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlib._checks import check_at_least_one, check_floats, check_share
+from attnlib.core.attention import Attended, attention
+from attnlib.nn.cache import Cache
+from attnlib.nn.from_torch import attention_options, copy_linear
+from attnlib.nn.projection import merge_heads, project_heads
+from attnlib.scores import scaled_dot
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+__all__ = ["MultiHeadAttention"]
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Multi-head attention, for self- and cross-attention, with grouped heads and a cache.
+
+    .. math:: Y = [\text{head}_1, \ldots, \text{head}_H]\, W_O, \qquad
+              \text{head}_h = \text{softmax}\big(s(Q_h, K_h)\big) V_h, \qquad
+              s(Q_h, K_h) = \frac{Q_h K_h^\top}{\sqrt{d_\text{head}}} \text{ unless given}
+
+    Parameters
+    ----------
+    d_model
+        Size of a row, coming in and going out.
+    n_heads
+        Number of heads. Without ``d_head`` it must divide ``d_model``.
+    d_head
+        Size of one head's queries, keys and values; ``d_model / n_heads`` unless given.
+    n_kv_heads
+        Number of heads of keys and values, a divisor of ``n_heads`` (as many unless given): each serves a group
+        of queries' heads. With 1 it is *multi-query* attention.
+    bias
+        Do the projections add a bias?
+    dropout
+        The chance that a weight is dropped in training.
+    score
+        A function of queries ``(..., n_q, d_head)`` and keys ``(..., n_k, d_head)`` that returns ``(..., n_q, n_k)``,
+        as those of `attnlib.scores`; a module, if it has parameters.
+
+    The four projections are ``(d_model, n_heads * d_head)`` and so on in the row convention: ``w_q``, ``w_k``,
+    ``w_v``, ``w_o``. The first three are parts of one matrix, so that self-attention needs one product.
+
+    Raises ``ValueError`` for sizes below one, heads that do not divide, a dropout outside [0, 1).
+
+    Source: Vaswani et al. (2017), section 3.2.2; Shazeer (2019) for one head of keys and values; Ainslie et al.
+    (2023) for groups.
+
+    >>> layer = MultiHeadAttention(d_model=8, n_heads=2)
+    >>> out, weights = layer(torch.randn(3, 5, 8), weights=True)
+    >>> out.shape, weights.shape
+    (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_head: int | None = None,
+        n_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
+    ) -> None:
+        super().__init__()
+        check_at_least_one("d_model", d_model)
+        check_at_least_one("n_heads", n_heads)
+        if d_head is None and d_model % n_heads:
+            raise ValueError(f"n_heads must divide d_model = {d_model}, or d_head be given; got {n_heads}")
+        self.d_model, self.n_heads = d_model, n_heads
+        self.d_head = check_at_least_one("d_head", d_model // n_heads if d_head is None else d_head)
+        self.n_kv_heads = check_at_least_one("n_kv_heads", n_heads if n_kv_heads is None else n_kv_heads)
+        if n_heads % self.n_kv_heads:
+            raise ValueError(f"n_kv_heads must divide n_heads = {n_heads}; got {n_kv_heads}")
+        check_share("dropout", dropout)
+        if not callable(score):
+            raise TypeError(f"score must be a function of q and k, as in attnlib.scores; got {score!r}")
+        self.dropout, self.score = dropout, score
+        self.sizes = [self.d_head * heads for heads in (n_heads, self.n_kv_heads, self.n_kv_heads)]
+        self.in_proj = nn.Linear(d_model, sum(self.sizes), bias=bias)
+        self.out_proj = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw every projection as Glorot and Bengio (2010) do, equation 16, and set the biases to zero.
+
+        >>> MultiHeadAttention(8, 2).out_proj.bias.abs().sum().item()
+        0.0
+        """
+        for w in (*self.in_proj.weight.split(self.sizes), self.out_proj.weight):
+            nn.init.xavier_uniform_(w)
+        for bias in (self.in_proj.bias, self.out_proj.bias):
+            if bias is not None:
+                nn.init.zeros_(bias)
+
+    @property
+    def w_q(self) -> Float[Tensor, "d_model d"]:
+        """The queries' projection, in the row convention ``q = x @ w_q``."""
+        return self.in_proj.weight.split(self.sizes)[0].T
+
+    @property
+    def w_k(self) -> Float[Tensor, "d_model d"]:
+        """The keys' projection."""
+        return self.in_proj.weight.split(self.sizes)[1].T
+
+    @property
+    def w_v(self) -> Float[Tensor, "d_model d"]:
+        """The values' projection."""
+        return self.in_proj.weight.split(self.sizes)[2].T
+
+    @property
+    def w_o(self) -> Float[Tensor, "d d_model"]:
+        """The outputs' projection."""
+        return self.out_proj.weight.T
+
+    def forward(
+        self,
+        x_q: Float[Tensor, "... n_q d_model"],
+        x_k: Float[Tensor, "... n_k d_model"] | None = None,
+        x_v: Float[Tensor, "... n_k d_model"] | None = None,
+        *,
+        mask: Bool[Tensor, "... n_q n_k"] | None = None,
+        causal: bool = False,
+        bias: Float[Tensor, "... n_heads n_q n_k"] | None = None,
+        rotate: Callable[..., Tensor] | None = None,
+        cache: Cache | None = None,
+        weights: bool = False,
+    ) -> Attended:
+        r"""Attend from ``x_q`` to ``x_k`` (to itself unless given), and take the values from ``x_v`` (``x_k``).
+
+        Parameters
+        ----------
+        x_q, x_k, x_v
+            Rows that ask, rows that answer, rows that are averaged; the last two have one length, ``n_k``.
+        mask
+            True where a query may attend to a key. Without an axis for heads, ``(..., n_q, n_k)``, it is the same
+            for all of them; with one axis more than ``x_q`` it has one for each, ``(..., n_heads, n_q, n_k)``.
+        causal
+            True lets each query attend to its own position and what came before it, as a mask from `attnlib.causal`
+            does, but faster. With a cache, the last query stands at the last key.
+        bias
+            Added to the scores of each head: ``(..., n_heads, n_q, n_k)``, as `attnlib.positions` makes them.
+        rotate
+            Applied to queries and keys after the split, as ``rotate(q, start=position of the first)``.
+        cache
+            From `new_cache`: the new keys and values join those of earlier calls, and the queries attend to all.
+            From `remember`: they attend to what is remembered, and ``x_k`` is left out.
+        weights
+            True returns the weights too, ``(..., n_heads, n_q, n_k)``.
+
+        Raises ``ValueError`` when a last axis is not ``d_model``, a mask or bias does not fit or a cache is full;
+        otherwise as `attnlib.attention`.
+
+        >>> layer = MultiHeadAttention(8, 4, n_kv_heads=1)
+        >>> words, picture = torch.randn(2, 5, 8), torch.randn(2, 7, 8)
+        >>> layer(words, picture).out.shape
+        torch.Size([2, 5, 8])
+        """
+        self._check(x_q=x_q, x_k=x_k, x_v=x_v)
+        start = 0 if cache is None else cache.length
+        q, k, v = self._queries_keys_values(x_q, x_k, x_v, rotate, cache)  # (..., heads, n, d_head)
+        if torch.is_autocast_enabled(q.device.type):  # what is remembered, or added, may be of the weights' dtype
+            q, bias = q.to(k.dtype), bias if bias is None else bias.to(k.dtype)
+        if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
+            mask = mask[..., None, :, :]  # (..., n_q, n_k) -> (..., 1, n_q, n_k): the same for every head
+        options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}
+        try:
+            out, alpha = self._attend(q, k, v, mask=mask, bias=bias, score=self.score, **options)
+        except Exception:
+            if cache is not None:
+                cache.length = start  # a call that failed was not made
+            raise
+        return Attended(self.out_proj(merge_heads(out)), alpha)  # (..., heads, n_q, d_head) -> (..., n_q, d_model)
+
+    def new_cache(self, batch: int | tuple[int, ...], n_max: int) -> Cache:
+        """Room for the keys and values of ``n_max`` positions, for decoding one at a time.
+
+        >>> layer = MultiHeadAttention(8, 2)
+        >>> cache = layer.new_cache(batch=1, n_max=6)
+        >>> with torch.no_grad():
+        ...     steps = [layer(x[None, None], cache=cache).out for x in torch.randn(3, 8)]
+        >>> cache
+        Cache(3 of 6 positions, 2 heads of 4)
+        """
+        lead = tuple(batch) if isinstance(batch, tuple | list) else (check_at_least_one("batch", batch),)
+        return Cache.empty((*lead, self.n_kv_heads, n_max, self.d_head), like=self.out_proj.weight)
+
+    def remember(self, x_k: Float[Tensor, "... n_k d_model"]) -> Cache:
+        """The keys and values of ``x_k``, computed once, for cross-attention at every step of a decoder.
+
+        >>> layer, source = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
+        >>> cache, step = layer.remember(source), torch.randn(1, 1, 8)
+        >>> torch.allclose(layer(step, cache=cache).out, layer(step, source).out, atol=1e-6)
+        True
+        """
+        self._check(x_k=x_k)
+        k, v = self._projected((None, 1), (x_k, 2))
+        return Cache(k, v, length=x_k.shape[-2], frozen=True)
+
+    def without(self, *heads: int) -> MultiHeadAttention:
+        """A copy in which these heads contribute nothing: their rows of ``w_o`` are zero.
+
+        >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+        >>> layer.without(0, 1)(x).out.abs().max().item()
+        0.0
+        """
+        copy = deepcopy(self)
+        for head in heads:
+            if not 0 <= head < self.n_heads:
+                raise ValueError(f"heads must lie between 0 and {self.n_heads - 1}; got {head}")
+            with torch.no_grad():
+                copy.w_o[head * self.d_head : (head + 1) * self.d_head] = 0
+        return copy
+
+    @classmethod
+    def from_torch(cls, module: nn.MultiheadAttention) -> MultiHeadAttention:
+        """The same layer with the weights of torch's. Ours takes ``(..., n, d_model)`` whatever its ``batch_first``.
+
+        Raises ``TypeError`` when it is no `torch.nn.MultiheadAttention`, ``ValueError`` for options that have no
+        counterpart here: ``kdim`` or ``vdim`` of another size, ``add_bias_kv``, ``add_zero_attn``.
+
+        >>> theirs, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 3, 8)
+        >>> ours = MultiHeadAttention.from_torch(theirs)
+        >>> torch.allclose(ours(x).out, theirs(x, x, x)[0], atol=1e-6)
+        True
+        """
+        ours = cls(**attention_options(module)).to(module.in_proj_weight)
+        copy_linear(ours.in_proj, module.in_proj_weight, module.in_proj_bias)
+        copy_linear(ours.out_proj, module.out_proj.weight, module.out_proj.bias)
+        return ours.train(module.training)
+
+    def extra_repr(self) -> str:
+        """The sizes, for `print`."""
+        sizes = f"d_model={self.d_model}, n_heads={self.n_heads}, d_head={self.d_head}"
+        return f"{sizes}, n_kv_heads={self.n_kv_heads}, dropout={self.dropout}"
+
+    def _queries_keys_values(
+        self,
+        x_q: Tensor,
+        x_k: Tensor | None,
+        x_v: Tensor | None,
+        rotate: Callable[..., Tensor] | None,
+        cache: Cache | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Projected, split into heads, turned, and those of earlier calls before the new ones."""
+        if cache is not None and cache.frozen:
+            if not x_k is x_v is rotate is None:
+                raise ValueError("x_k, x_v and rotate must be left out with a cache from `remember`; got one of them")
+            (q,) = self._projected((x_q, 1), (None, 2))
+            return q, *cache.contents()
+        x_k = x_q if x_k is None else x_k
+        x_v = x_k if x_v is None else x_v
+        if x_q is x_k is x_v:
+            q, k, v = self._projected((x_q, 3))
+        else:
+            q, k, v = self._projected((x_q, 1), *([(x_k, 2)] if x_k is x_v else [(x_k, 1), (x_v, 1)]))
+        if rotate is not None:
+            start = 0 if cache is None else cache.length
+            q, k = rotate(q, start=start), rotate(k, start=start)
+        return (q, k, v) if cache is None else (q, *cache.extend(k, v))
+
+    def _projected(self, *inputs: tuple[Tensor | None, int]) -> list[Tensor]:
+        return project_heads(self.in_proj, self.sizes, self.d_head, *inputs)
+
+    def _attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, bias: Tensor | None, **options: Any
+    ) -> Attended:
+        """`attention` by all heads. A head of keys that serves a group has an axis of one there, and broadcasts."""
+        if self.n_kv_heads == self.n_heads:
+            return attention(q, k, v, mask=mask, bias=bias, **options)
+        groups = (self.n_kv_heads, self.n_heads // self.n_kv_heads)
+
+        def grouped(x: Tensor | None) -> Tensor | None:  # (..., n_heads, n, n) -> (..., n_kv_heads, group, n, n)
+            if x is None or x.ndim < 3:
+                return x
+            return x.unflatten(-3, groups) if x.shape[-3] == self.n_heads else x.unsqueeze(-3)
+
+        q, mask, bias = grouped(q), grouped(mask), grouped(bias)
+        k, v = k.unsqueeze(-3), v.unsqueeze(-3)  # (..., n_kv_heads, 1, n_k, d_head)
+        out, alpha = attention(q, k, v, mask=mask, bias=bias, **options)
+        return Attended(out.flatten(-4, -3), None if alpha is None else alpha.flatten(-4, -3))
+
+    def _check(self, **inputs: Tensor | None) -> None:
+        weight = self.out_proj.weight
+        for name, x in inputs.items():
+            if x is None:
+                continue
+            if type(x) is not Tensor or x.dtype != weight.dtype or x.device != weight.device:
+                check_floats(weights=weight, **{name: x})
+            if x.ndim < 2 or x.shape[-1] != self.d_model:
+                raise ValueError(f"{name} must have shape (..., n, d_model = {self.d_model}); got {tuple(x.shape)}")

@@ -1,0 +1,282 @@
+r"""The layers of a Transformer: attention and a small network, each with a residual connection and a normalisation.
+
+.. math:: \text{pre-norm: } x + f(\text{norm}(x)), \qquad \text{post-norm: } \text{norm}(x + f(x))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnlib._checks import check_at_least_one, check_one_of, check_share
+from attnlib.core.attention import Attended
+from attnlib.nn.cache import Cache
+from attnlib.nn.from_torch import check_module, copy_feed_forward, copy_norm, layer_options
+from attnlib.nn.heads import MultiHeadAttention
+from attnlib.scores import scaled_dot
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+__all__ = ["ACTIVATIONS", "NORMS", "Decoded", "DecoderLayer", "EncoderLayer", "FeedForward", "Residual"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu, "swiglu": F.silu}
+NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
+
+
+class FeedForward(nn.Module):
+    r"""The same two-layer network at every position; with ``"swiglu"``, one whose hidden layer is gated.
+
+    .. math:: f(x) = a(x W_1 + b_1)\, W_2 + b_2, \qquad
+              f_\text{SwiGLU}(x) = \big(\text{silu}(x W_1) \odot x W_3\big) W_2
+
+    ``activation`` is one of `ACTIVATIONS`; ``d_ff`` is the size of the hidden layer.
+
+    Raises ``ValueError`` for a size below one, another word, or a dropout outside [0, 1).
+
+    Source: Vaswani et al. (2017), section 3.3; Shazeer (2020) for SwiGLU.
+
+    >>> import torch
+    >>> FeedForward(8, 32)(torch.randn(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int, *, activation: str = "relu", dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        check_at_least_one("d_model", d_model)
+        check_at_least_one("d_ff", d_ff)
+        check_share("dropout", dropout)
+        check_one_of("activation", activation, ACTIVATIONS)
+        self.activation, self.gated = ACTIVATIONS[activation], activation == "swiglu"
+        self.linear1 = nn.Linear(d_model, d_ff * (2 if self.gated else 1), bias=bias)
+        self.linear2, self.drop = nn.Linear(d_ff, d_model, bias=bias), nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
+        """The network, position by position."""
+        hidden = self.linear1(x)
+        if self.gated:
+            gate, hidden = hidden.chunk(2, dim=-1)
+            hidden = self.activation(gate) * hidden
+        else:
+            hidden = self.activation(hidden)
+        return self.linear2(self.drop(hidden) if self.training else hidden)
+
+
+class Residual(nn.Module):
+    r"""What stands around a sublayer: a normalisation `before` or `after` it, dropout, and the input added.
+
+    .. math:: \text{pre-norm: } x + f(\text{norm}(x)), \qquad \text{post-norm: } \text{norm}(x + f(x))
+
+    ``norm`` is one of `NORMS`.
+
+    Raises ``ValueError`` for another word.
+
+    Source: Vaswani et al. (2017), section 3.1, for post-norm; Xiong et al. (2020) for both.
+
+    >>> import torch
+    >>> residual, x = Residual(4, norm_first=True), torch.randn(2, 4)
+    >>> torch.equal(residual.after(x, torch.zeros(2, 4)), x)
+    True
+    """
+
+    def __init__(self, d_model: int, *, norm: str = "layer", norm_first: bool = True, dropout: float = 0.0) -> None:
+        super().__init__()
+        check_one_of("norm", norm, NORMS)
+        self.norm, self.norm_first, self.drop = NORMS[norm](d_model, eps=1e-5), norm_first, nn.Dropout(dropout)
+
+    def before(self, x: Tensor) -> Tensor:
+        """What the sublayer gets."""
+        return self.norm(x) if self.norm_first else x
+
+    def after(self, x: Tensor, y: Tensor) -> Tensor:
+        """What leaves, given what came in and what the sublayer made of it."""
+        x = x + (self.drop(y) if self.training else y)
+        return x if self.norm_first else self.norm(x)
+
+
+class _Layer(nn.Module):
+    """What both kinds of layer are made of; with ``crosses`` there is attention to a memory between the two."""
+
+    crosses = False
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        n_kv_heads: int | None = None,
+        activation: str = "relu",
+        norm: str = "layer",
+        norm_first: bool = True,
+        dropout: float = 0.0,
+        bias: bool = True,
+        score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
+    ) -> None:
+        super().__init__()
+        heads = {"n_kv_heads": n_kv_heads, "bias": bias, "dropout": dropout, "score": score}
+        around = {"norm": norm, "norm_first": norm_first, "dropout": dropout}
+        self.self_attention = MultiHeadAttention(d_model, n_heads, **heads)
+        self.self_attention_residual = Residual(d_model, **around)
+        if self.crosses:
+            self.cross_attention = MultiHeadAttention(d_model, n_heads, **heads)
+            self.cross_attention_residual = Residual(d_model, **around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout=dropout, bias=bias)
+        self.feed_forward_residual = Residual(d_model, **around)
+
+    def _fed_forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
+        residual = self.feed_forward_residual
+        return residual.after(x, self.feed_forward(residual.before(x)))
+
+    @classmethod
+    def _from_torch(cls, module: nn.Module, kind: type[nn.Module]) -> _Layer:
+        check_module(module, kind)
+        ours = cls(**layer_options(module)).to(module.linear1.weight)
+        ours.self_attention = MultiHeadAttention.from_torch(module.self_attn)
+        copy_norm(ours.self_attention_residual, module.norm1)
+        if cls.crosses:
+            ours.cross_attention = MultiHeadAttention.from_torch(module.multihead_attn)
+            copy_norm(ours.cross_attention_residual, module.norm2)
+        copy_feed_forward(ours.feed_forward, module)
+        copy_norm(ours.feed_forward_residual, module.norm3 if cls.crosses else module.norm2)
+        return ours.train(module.training)
+
+
+class EncoderLayer(_Layer):
+    r"""Self-attention, then a feed-forward network, each in a `Residual`.
+
+    .. math:: h = x + \text{MHA}(\text{norm}(x)), \qquad y = h + \text{FFN}(\text{norm}(h)) \quad\text{(pre-norm)}
+
+    ``d_model`` is the size of a row, ``d_ff`` that of the network's hidden layer; ``n_heads``, ``n_kv_heads`` and
+    ``score`` are those of `MultiHeadAttention`, ``activation`` that of `FeedForward`, ``norm`` and ``norm_first``
+    those of `Residual`.
+
+    Raises as these three.
+
+    Source: Vaswani et al. (2017), section 3.1.
+
+    >>> import torch
+    >>> layer = EncoderLayer(8, 2, 32)
+    >>> layer(torch.randn(2, 5, 8)).out.shape
+    torch.Size([2, 5, 8])
+    """
+
+    def forward(
+        self,
+        x: Float[Tensor, "... n d_model"],
+        *,
+        mask: Bool[Tensor, "... n n"] | None = None,
+        causal: bool = False,
+        bias: Float[Tensor, "... n_heads n n"] | None = None,
+        rotate: Callable[..., Tensor] | None = None,
+        weights: bool = False,
+    ) -> Attended:
+        """The layer's output, and the weights of its heads if asked for. The options are those of the attention."""
+        h = self.self_attention_residual.before(x)
+        attended = self.self_attention(h, mask=mask, causal=causal, bias=bias, rotate=rotate, weights=weights)
+        x = self.self_attention_residual.after(x, attended.out)
+        return Attended(self._fed_forward(x), attended.weights)
+
+    @classmethod
+    def from_torch(cls, module: nn.TransformerEncoderLayer) -> EncoderLayer:
+        """The same layer with the weights of torch's.
+
+        Raises ``TypeError`` when it is no `torch.nn.TransformerEncoderLayer`, ``ValueError`` for another activation
+        than relu and gelu.
+
+        >>> import torch
+        >>> theirs, x = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), torch.randn(1, 3, 8)
+        >>> torch.allclose(EncoderLayer.from_torch(theirs)(x).out, theirs(x), atol=1e-6)
+        True
+        """
+        return cls._from_torch(module, nn.TransformerEncoderLayer)
+
+
+class Decoded(NamedTuple):
+    """What `DecoderLayer` returns: ``out`` ``(..., n, d_model)``, and the weights of both attentions or None.
+
+    >>> Decoded._fields
+    ('out', 'weights', 'cross_weights')
+    """
+
+    out: Tensor
+    weights: Tensor | None
+    cross_weights: Tensor | None
+
+
+class DecoderLayer(_Layer):
+    r"""Self-attention, attention to a memory, then a feed-forward network, each in a `Residual`.
+
+    .. math:: g = x + \text{MHA}(\text{norm}(x)), \qquad h = g + \text{MHA}(\text{norm}(g), \text{memory}), \quad
+              y = h + \text{FFN}(\text{norm}(h)) \quad\text{(pre-norm)}
+
+    In the second attention, the *cross-attention*, the queries are the decoder's, keys and values the encoder's.
+    Arguments and errors are those of `EncoderLayer`.
+
+    Source: Vaswani et al. (2017), section 3.1.
+
+    >>> import torch
+    >>> layer, memory = DecoderLayer(8, 2, 32), torch.randn(2, 7, 8)
+    >>> layer(torch.randn(2, 5, 8), memory).out.shape
+    torch.Size([2, 5, 8])
+    """
+
+    crosses = True
+
+    def forward(
+        self,
+        x: Float[Tensor, "... n d_model"],
+        memory: Float[Tensor, "... n_memory d_model"] | None = None,
+        *,
+        mask: Bool[Tensor, "... n n_k"] | None = None,
+        causal: bool = False,
+        memory_mask: Bool[Tensor, "... n n_memory"] | None = None,
+        bias: Float[Tensor, "... n_heads n n_k"] | None = None,
+        rotate: Callable[..., Tensor] | None = None,
+        caches: tuple[Cache, Cache] | None = None,
+        weights: bool = False,
+    ) -> Decoded:
+        """One layer. ``caches`` are the growing one of its self-attention and the remembered memory, from `remember`.
+
+        With them ``x`` holds the new positions only, and ``memory`` is left out.
+
+        Raises ``ValueError`` when neither or both are given; otherwise as `MultiHeadAttention`.
+        """
+        if (memory is None) == (caches is None):
+            raise ValueError(
+                f"memory must be given, or caches in its place; got {'neither' if memory is None else 'both'}"
+            )
+        own, remembered = caches or (None, None)
+        options = {"mask": mask, "causal": causal, "bias": bias, "rotate": rotate}
+        h = self.self_attention_residual.before(x)
+        attended = self.self_attention(h, cache=own, weights=weights, **options)
+        x = self.self_attention_residual.after(x, attended.out)
+        h = self.cross_attention_residual.before(x)
+        crossed = self.cross_attention(h, memory, mask=memory_mask, cache=remembered, weights=weights)
+        x = self.cross_attention_residual.after(x, crossed.out)
+        return Decoded(self._fed_forward(x), attended.weights, crossed.weights)
+
+    def remember(self, memory: Float[Tensor, "batch n_memory d_model"], n_max: int) -> tuple[Cache, Cache]:
+        """The caches for decoding up to ``n_max`` positions from ``memory``."""
+        own = self.self_attention.new_cache(tuple(memory.shape[:-2]), n_max)
+        return own, self.cross_attention.remember(memory)
+
+    @classmethod
+    def from_torch(cls, module: nn.TransformerDecoderLayer) -> DecoderLayer:
+        """The same layer with the weights of torch's.
+
+        Raises ``TypeError`` when it is no `torch.nn.TransformerDecoderLayer`, ``ValueError`` for another activation
+        than relu and gelu.
+
+        >>> import torch
+        >>> theirs = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        >>> x, memory = torch.randn(1, 3, 8), torch.randn(1, 4, 8)
+        >>> torch.allclose(DecoderLayer.from_torch(theirs)(x, memory).out, theirs(x, memory), atol=1e-6)
+        True
+        """
+        return cls._from_torch(module, nn.TransformerDecoderLayer)

@@ -1,0 +1,50 @@
+"""Tokens and lengths, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from attnlib._arrays import is_torch
+from attnlib._seeds import integers
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+    from torch import Tensor
+
+__all__ = ["check_tokens", "lengths_of"]
+
+
+def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = None) -> None:
+    """Raise unless ``tokens`` are ``(batch, n)`` integers, none empty, of a vocabulary of ``size``.
+
+    >>> import torch
+    >>> check_tokens("source", torch.tensor([[4, 5]]), 6)
+    """
+    if not is_torch(tokens):
+        raise TypeError(f"{name} must be a torch tensor of tokens; got {type(tokens).__name__}")
+    if tokens.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"{name} must hold integers, int64 or int32; got dtype {tokens.dtype}")
+    if tokens.ndim != 2 or 0 in tokens.shape:
+        raise ValueError(f"{name} must have shape (batch, n), neither of them 0; got {tuple(tokens.shape)}")
+    if size is not None:
+        low, high = tokens.aminmax()
+        if low < 0 or high >= size:
+            got = int(low if low < 0 else high)
+            raise ValueError(f"{name} must hold tokens from 0 to {size - 1}; got {got}")
+
+
+def lengths_of(lengths: Sequence[int] | Int[Tensor, " batch"] | None, batch: int, n: int) -> list[int]:
+    """The lengths of ``batch`` sequences, padded to ``n``, as Python integers; all of them ``n`` for None.
+
+    Raises ``TypeError`` when one is not an integer, ``ValueError`` unless they are ``batch`` numbers from 1 to ``n``.
+
+    >>> lengths_of(None, 2, 5)
+    [5, 5]
+    """
+    whole = [n] * batch if lengths is None else integers("lengths", lengths)
+    if len(whole) != batch or not all(1 <= length <= n for length in whole):
+        raise ValueError(f"lengths must be {batch} numbers from 1 to {n}, one for each source; got {whole}")
+    return whole

@@ -1,0 +1,217 @@
+"""Matrices as pictures: weights, numbers in cells, surfaces, small images. All are in `attnlib.plotting`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import PowerNorm
+
+from attnlib.plotting.picture import INK, KEY, PALE, QUERY, SIGNED, WEIGHTS, Picture, in_style, label, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy import ndarray as Array
+
+Labels = tuple[str, str]
+Ticks = tuple[Sequence | Mapping, Sequence | Mapping]
+
+
+@in_style
+def weight_map(
+    weights: Array | Mapping[str, Array],
+    *,
+    title: str,
+    labels: Labels | Sequence[Labels],
+    ticks: Ticks | Sequence[Ticks] | None = None,
+    share_scale: bool = True,
+    gamma: float = 1.0,
+    scale: str | None = "weight",
+    columns: int | None = None,
+) -> Picture:
+    """Attention weights as a picture: a row for a query, a column for a key, dark where the weight is large.
+
+    Several maps ``{name: weights}`` stand side by side, or ``columns`` in a row. ``ticks`` are words for the
+    columns and the rows: spread evenly from the first to the last, or ``{place: word}``. One pair serves all maps; a
+    list has one for each.
+    ``gamma`` below one makes small weights visible; the scale beside the map still reads in weights. ``scale`` says
+    what it measures; None leaves it out.
+
+    >>> weight_map(np.eye(3), title="Each attends to itself", labels=("key", "query"))
+    Each attends to itself. One plot. Across: key. Up: query. Grid of numbers: 3×3.
+    """
+    maps = _by_name(weights)
+    columns = columns or len(maps)
+    rows = -(-len(maps) // columns)
+    size = (max(6, min(10, 4.4 * columns)), 4.4) if rows == 1 else (min(10, 3.3 * columns), 2.7 * rows)
+    fig, axes = new_figure(*size, columns, rows, squeeze=False)
+    top = max(float(np.max(w)) for w in maps.values())
+    for i, (ax, (name, w)) in enumerate(zip(axes.flat, maps.items(), strict=True)):
+        image = ax.imshow(
+            w,
+            cmap=WEIGHTS,
+            norm=PowerNorm(gamma, vmin=0, vmax=top if share_scale else float(np.max(w))),
+            aspect="auto",
+            interpolation="nearest" if max(np.shape(w)) < 100 else "antialiased",
+        )
+        ax.set_title(name)
+        label(ax, labels if isinstance(labels[0], str) else labels[i])
+        ax.xaxis.label.set_color(_darker(KEY))
+        ax.yaxis.label.set_color(QUERY)
+        if ticks is not None:
+            _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))
+        if scale and not share_scale:
+            fig.colorbar(image, ax=ax, label=scale, shrink=0.9)
+    if scale and share_scale:
+        fig.colorbar(image, ax=axes[0, -1] if rows == 1 else axes, label=scale, shrink=0.9)
+    return Picture(fig, title)
+
+
+@in_style
+def signed_map(
+    numbers: Array | Mapping[str, Array],
+    *,
+    title: str,
+    labels: Labels,
+    ticks: Ticks | None = None,
+    scale: str = "score",
+) -> Picture:
+    """Signed numbers as a picture, brown above zero and purple below, several ``{name: numbers}`` side by side.
+
+    One colour scale, centred on zero, serves all. ``ticks`` are words for the columns and the rows.
+
+    >>> signed_map(np.eye(2) - 0.5, title="Unlike signs", labels=("key", "query"))
+    Unlike signs. One plot. Across: key. Up: query. Grid of numbers: 2×2.
+    """
+    maps = _by_name(numbers)
+    fig, axes = new_figure(max(6, min(10, 4.4 * len(maps))), 4.2, len(maps), squeeze=False)
+    top = max(float(np.abs(m).max()) for m in maps.values()) or 1
+    for ax, (name, m) in zip(axes[0], maps.items(), strict=True):
+        image = ax.imshow(m, cmap=f"{SIGNED}_r", vmin=-top, vmax=top, aspect="auto", interpolation="nearest")
+        ax.set_title(name)
+        label(ax, labels)
+        if ticks is not None:
+            _word_ticks(ax, ticks, np.shape(m))
+    fig.colorbar(image, ax=axes[0], label=scale, shrink=0.9)
+    return Picture(fig, title)
+
+
+@in_style
+def matrices(
+    named: Mapping[str, Array],
+    *,
+    title: str,
+    colours: Mapping[str, str] | None = None,
+    digits: int = 1,
+    rows: Sequence[str] = (),
+) -> Picture:
+    """Small matrices side by side with their numbers written in, shaded by value; negative ones in purple.
+
+    ``rows`` are words for the rows of the first.
+
+    >>> matrices({"Q": np.eye(2), "K": np.ones((3, 2))}, title="Two matrices")
+    Two matrices. 2 plots. (1) Title: Q (2×2). Grid of numbers: 2×2. (2) Title: K (3×2). Grid of numbers: 3×2.
+    """
+    shapes = [np.shape(m) for m in named.values()]
+    widths = [max(columns, 1.6) for _, columns in shapes]
+    fig, axes = new_figure(
+        min(10, 0.75 * sum(widths) + 0.4 * len(widths)),
+        0.55 * max(rows for rows, _ in shapes) + 1.1,
+        len(named),
+        squeeze=False,
+        width_ratios=widths,
+    )
+    for ax, (name, m) in zip(axes[0], named.items(), strict=True):
+        top = np.abs(m).max() or 1
+        ax.imshow(m, cmap=f"{SIGNED}_r", vmin=-2 * top, vmax=2 * top, aspect="auto")
+        for (i, j), value in np.ndenumerate(m):
+            ax.text(
+                j,
+                i,
+                f"{round(float(value), digits) + 0.0:.{digits}f}",
+                ha="center",
+                va="center",
+                fontsize=9.5,
+            )
+        colour = (colours or {}).get(name, INK)
+        ax.set_title(f"{name} ({np.shape(m)[0]}×{np.shape(m)[1]})", color=_darker(colour), loc="left")
+        ax.set(xticks=[], yticks=[])
+        for side in ax.spines.values():
+            side.set(visible=True, color=colour, linewidth=2)
+    axes[0, 0].set_yticks(range(len(rows)), rows)
+    return Picture(fig, title)
+
+
+@in_style
+def surfaces(
+    named: Mapping[str, Array],
+    *,
+    extent: tuple[float, float, float, float],
+    title: str,
+    labels: Labels,
+    query: tuple[float, float] | None = None,
+) -> Picture:
+    """Functions of a plane, as contours: orange above zero, purple below. ``query`` marks a point of it.
+
+    >>> surfaces({"s": np.eye(3)}, extent=(0, 1, 0, 1), title="A ridge", labels=("a", "b"), query=(0.5, 0.5))
+    A ridge. One plot. Title: s. Across: a. Up: b. Dots: 1.
+    """
+    fig, axes = new_figure(min(10, 2.9 * len(named) + 0.4), 3.0, len(named), squeeze=False, sharey=True)
+    for i, (ax, (name, z)) in enumerate(zip(axes[0], named.items(), strict=True)):
+        across, up = np.linspace(*extent[:2], z.shape[1]), np.linspace(*extent[2:], z.shape[0])
+        top = np.abs(z).max()
+        ax.contourf(across, up, z, levels=np.linspace(-top, top, 21), cmap=f"{SIGNED}_r")
+        ax.contour(across, up, z, levels=9, colors=INK, linewidths=0.5, linestyles="-")
+        if query is not None:
+            ax.scatter(*query, s=60, color=QUERY, edgecolors="white", zorder=3)
+            ax.annotate("q", query, xytext=(6, 6), textcoords="offset points", color=QUERY, weight="bold")
+        ax.set_title(name)
+        ax.set_aspect("equal")
+        label(ax, (labels[0], labels[1] if i == 0 else ""))
+    return Picture(fig, title)
+
+
+@in_style
+def images(rows: Mapping[str, Array], *, title: str) -> Picture:
+    """Rows of small grey pictures ``{what the row is: (n, height, width)}``, 0 white and 1 black.
+
+    >>> images({"seen": np.zeros((2, 4, 8)), "guessed": np.ones((2, 4, 8))}, title="Two of each")
+    Two of each. Rows of small pictures: seen, 2; guessed, 2.
+    """
+    columns = max(len(row) for row in rows.values())
+    fig, axes = new_figure(1.0 * columns + 1.2, 1.05 * len(rows) + 0.5, columns, len(rows), squeeze=False)
+    for line, (name, pictures) in zip(axes, rows.items(), strict=True):
+        for ax, picture in zip(line, pictures, strict=False):
+            ax.imshow(picture, cmap="Greys", vmin=0, vmax=1)
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(True)
+            ax.spines[:].set_color(PALE)
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center")
+    counts = "; ".join(f"{name}, {len(row)}" for name, row in rows.items())
+    return Picture(fig, title, f"Rows of small pictures: {counts}.")
+
+
+def _by_name(maps: Array | Mapping[str, Array]) -> dict[str, np.ndarray]:
+    """As NumPy arrays, tensors too, by name."""
+    named = maps if isinstance(maps, Mapping) else {"": maps}
+    return {name: np.asarray(m) for name, m in named.items()}
+
+
+def _word_ticks(ax: Axes, ticks: tuple[Sequence, Sequence], shape: tuple[int, ...]) -> None:
+    for axis, words, size in ((ax.xaxis, ticks[0], shape[1]), (ax.yaxis, ticks[1], shape[0])):
+        if isinstance(words, Mapping):
+            places, words = list(words), list(words.values())
+        else:
+            places = np.linspace(0, size - 1, len(words))
+        axis.set_ticks(places, [str(word) for word in words])
+        crowded = 0.1 * sum(len(str(word)) + 1 for word in words) > ax.get_position().width * ax.figure.get_figwidth()
+        if axis is ax.xaxis and crowded:  # words would run into each other
+            ax.tick_params("x", rotation=40)
+            for word in ax.get_xticklabels():
+                word.set(ha="right", rotation_mode="anchor")
+
+
+def _darker(colour: str) -> str:
+    """Orange letters on white are hard to read; the same hue, darker, is not."""
+    return "#9c6a00" if colour == KEY else colour

@@ -1,0 +1,215 @@
+"""How a probe runs a model without leaving a trace."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial, wraps
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from attnlib._checks import check_size
+from attnlib.probes.outputs import TOLERANCE, ShapeError, UnfitError, change, first_tensor, size_of
+from attnlib.probes.report import Report
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int, Shaped
+    from torch import Tensor
+
+    from attnlib._arrays import Array
+
+__all__ = ["Subject", "modules_of", "observe", "probe", "undisturbed"]
+
+
+def probe(find: Callable[..., Report]) -> Callable[..., Report]:
+    """Turn what makes a probe impossible into a finding of its own."""
+
+    @wraps(find)
+    def found(*args: object, **kwargs: object) -> Report:
+        try:
+            return find(*args, **kwargs)
+        except UnfitError as unfit:
+            return Report(find.__name__, False, str(unfit))
+
+    return found
+
+
+class Subject:
+    """A model under observation, and the input at which it is observed. Made by `observe`."""
+
+    def __init__(
+        self, model: Callable, x: Tensor, *, numpy: bool, tolerance: float | None, n_tokens: int | None, seed: int
+    ) -> None:
+        self.model, self.x, self.numpy, self._tolerance, self._n_tokens = model, x, numpy, tolerance, n_tokens
+        self.pooled: bool | None = None  # one output for a sequence, not for a position; None: look at the first
+        self.shape: tuple[int, ...] = ()  # of the latest output
+        self.generator = torch.Generator().manual_seed(seed)
+        self.dtypes = {x.dtype, *(p.dtype for m in modules_of(model).values() for p in m.parameters())}
+
+    def run(self, x: Tensor, *more: Tensor, draw: int = 0) -> Tensor:
+        """The model's output for ``x``; a model that draws random numbers gets the same ones for the same ``draw``."""
+        torch.default_generator.manual_seed(draw)
+        np.random.seed(draw)  # noqa: NPY002  for models that draw from it
+        if x.is_cuda:
+            torch.cuda.manual_seed(draw)
+        given = [a.clone() for a in (x, *more)]  # a model may write into its input
+        out = first_tensor(self.model(*((a.numpy() for a in given) if self.numpy else given)))
+        self.dtypes.add(out.dtype)
+        self.shape = tuple(out.shape)
+        return out
+
+    def answer(self, x: Tensor, *more: Tensor, draw: int = 0) -> Float[Tensor, "batch n d"]:
+        """The same without a gradient and in float64, where differences are exact; ``n`` is 1 for pooled outputs."""
+        with torch.no_grad():
+            return self.arranged(self.run(x, *more, draw=draw), *x.shape[:2]).cpu().to(torch.float64)
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Could the second axis be positions as well as features?"""
+        return len(self.shape) == 2 and self.shape[1] == self.x.shape[1]
+
+    def arranged(self, out: Tensor, batch: int, n: int) -> Shaped[Tensor, "batch n d"]:
+        """An output with three axes, of which the second is one where it is pooled."""
+        by_position = out.ndim > 1 and out.shape[1] == n
+        if self.pooled is None:
+            self.pooled = not by_position
+        if out.ndim == 0 or len(out) != batch or not (self.pooled or by_position):
+            expected = f"(batch, ...) = ({batch}, ...)" if self.pooled else f"(batch, n, ...) = ({batch}, {n}, ...)"
+            raise ShapeError(f"model must return {expected}; got {tuple(out.shape)}")
+        return out.reshape(batch, 1 if self.pooled else n, -1)
+
+    def baseline(self, *more: Tensor, where: Bool[Tensor, "batch n"] | None = None) -> Tensor:
+        """The answer at ``x``, which must come twice and hold no NaN where it counts."""
+        first, second = self.answer(self.x, *more), self.answer(self.x, *more)
+        counts = torch.ones_like(first, dtype=torch.bool)
+        if where is not None and not self.pooled:
+            counts &= where.cpu()[..., None]
+        if (first.isnan() & counts).any():
+            place = ", ".join(map(str, (first.isnan() & counts).nonzero()[0].tolist()))
+            raise UnfitError(f"The output holds NaN, first at [{place}], so that nothing can be told.")
+        if self.differ(torch.where(counts, first, 0.0), torch.where(counts, second, 0.0)):
+            raise UnfitError("The same input gave two answers, so that nothing can be told.")
+        return first
+
+    def is_random(self, *more: Tensor) -> bool:
+        """Does the answer depend on the random numbers that the model draws?"""
+        return self.differ(*(self.answer(self.x, *more, draw=draw).nan_to_num() for draw in (0, 1)))
+
+    def differ(self, before: Tensor, after: Tensor) -> bool:
+        """Is there a change that is more than rounding?"""
+        return bool((change(before, after) > self.tolerance).any())
+
+    @property
+    def tolerance(self) -> float:
+        """Changes up to this share of the output are rounding: of the coarsest format in sight, unless given."""
+        return max(TOLERANCE.get(dtype, 0.0) for dtype in self.dtypes) if self._tolerance is None else self._tolerance
+
+    @cached_property
+    def vocabulary(self) -> Int[Tensor, " n_tokens"]:
+        """The tokens that may stand in the input: all of ``n_tokens``, or those that do."""
+        present = self.x.unique()
+        if self._n_tokens is None:
+            if len(present) < 2:
+                raise ValueError("x must hold two different tokens, or n_tokens say how many there are")
+            return present
+        if check_size("n_tokens", self._n_tokens) < 2 or present.min() < 0 or present.max() >= self._n_tokens:
+            raise ValueError(f"n_tokens must be at least 2 and above all tokens in x; got {self._n_tokens}")
+        return torch.arange(self._n_tokens, dtype=present.dtype, device=present.device)
+
+    def other(self, x: Tensor, times: float = 1.0) -> Tensor:
+        """Another value for every entry of ``x``: another token, or a number about the size of ``x`` away."""
+        if not x.is_floating_point():
+            at = torch.searchsorted(self.vocabulary, x.contiguous())
+            step = torch.randint(1, len(self.vocabulary), x.shape, generator=self.generator).to(x.device)
+            return self.vocabulary[(at + step) % len(self.vocabulary)]
+        step = torch.randn(x.shape, generator=self.generator).to(x)
+        return x + step * (times * size_of(self.x))
+
+
+@contextmanager
+def observe(
+    model: Callable,
+    x: Array,
+    *,
+    training: bool,
+    tolerance: float | None = None,
+    n_tokens: int | None = None,
+    seed: int,
+) -> Iterator[Subject]:
+    """A `Subject`, with every argument checked and the model back as it was at the end."""
+    if not callable(model):
+        raise TypeError(f"model must be a function or a module; got {type(model).__name__}")
+    if not isinstance(x, np.ndarray | torch.Tensor):
+        raise TypeError(f"x must be a NumPy array or a torch tensor; got {type(x).__name__}")
+    data = x.detach().clone() if isinstance(x, torch.Tensor) else torch.tensor(np.array(x))
+    if data.dtype == torch.bool or data.is_complex():
+        raise TypeError(f"x must hold floating-point numbers or tokens, which are integers; got dtype {data.dtype}")
+    if data.ndim < 2 or 0 in data.shape:
+        raise ValueError(
+            f"x must have shape (batch, n, d), or (batch, n) for tokens, and no empty axis; got {x.shape}"
+        )
+    if tolerance is not None and not tolerance >= 0:
+        raise ValueError(f"tolerance must not be negative; got {tolerance}")
+    with undisturbed(model, training=training, device=data.device):
+        yield Subject(model, data, numpy=isinstance(x, np.ndarray), tolerance=tolerance, n_tokens=n_tokens, seed=seed)
+
+
+@contextmanager
+def undisturbed(model: Callable, *, training: bool, device: torch.device) -> Iterator[None]:
+    """Eval or training mode for a while; then modes, buffers and random streams as they were."""
+    modules = list({module: None for root in modules_of(model).values() for module in root.modules()})
+    modes = [(module, module.training) for module in modules]
+    buffers = [(m, name, b, b.clone()) for m in modules for name, b in m._buffers.items() if b is not None]
+    state = np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            for module in modules:
+                module.training = training
+            yield
+        finally:
+            for module, mode in modes:
+                module.training = mode
+            for module, name, buffer, value in buffers:
+                with torch.no_grad():
+                    module._buffers[name] = buffer.copy_(value)
+            np.random.set_state(state)  # noqa: NPY002
+
+
+def modules_of(model: Callable) -> dict[str, nn.Module]:
+    """The modules that ``model`` is or, a function, mentions: those it closes over, is bound to or was given.
+
+    A function that it calls is not searched in turn.
+
+    >>> layer = nn.Linear(2, 2)
+    >>> modules_of(lambda x: layer(x).relu())
+    {'layer': Linear(in_features=2, out_features=2, bias=True)}
+    """
+    if isinstance(model, nn.Module):
+        return {"": model}
+    if isinstance(model, partial):
+        given = {**{str(i): a for i, a in enumerate(model.args)}, **model.keywords}
+        return {**modules_of(model.func), **_only_modules(given)}
+    if inspect.ismethod(model):
+        return _only_modules({"self": model.__self__})
+    if inspect.isfunction(model):
+        mentioned = {name: model.__globals__.get(name) for name in model.__code__.co_names}
+        defaults = {str(i): default for i, default in enumerate(model.__defaults__ or ())}
+        return _only_modules({**mentioned, **_closed_over(model), **defaults, **(model.__kwdefaults__ or {})})
+    return _only_modules(getattr(model, "__dict__", {}))
+
+
+def _closed_over(function: FunctionType) -> dict[str, Any]:
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # a variable that is not set yet
+            found[name] = cell.cell_contents
+    return found
+
+
+def _only_modules(things: dict[str, Any]) -> dict[str, nn.Module]:
+    return {name: thing for name, thing in things.items() if isinstance(thing, nn.Module)}

@@ -1,0 +1,148 @@
+"""Weights on disk, as safetensors: no file runs code when it is read, and none is ever half written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import safetensors
+import safetensors.torch
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+__all__ = ["PART", "copies", "load", "put_weights", "read", "save", "weights_of", "write"]
+
+PART = ".part"  # what a file ends in as long as it is not whole
+
+
+def save(model: Module, path: str | Path) -> None:
+    """Write the weights of ``model`` (parameters and buffers) to ``path`` as safetensors, whole or not at all.
+
+    What is one tensor under two names is written once.
+
+    Raises ``TypeError`` when the model's state holds anything but tensors.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save(torch.nn.Linear(2, 1), f"{folder}/line.safetensors")
+    ...     again = load(torch.nn.Linear(2, 1), f"{folder}/line.safetensors")
+    """
+    write(Path(path), weights_of(model), {"format": "pt"})
+
+
+def load(model: Module, path: str | Path) -> Module:
+    """Fill ``model`` with the weights in ``path``, which `save` wrote or another program; returns ``model``.
+
+    Nothing is converted on the way, and no weight stays as it was.
+
+    Raises ``ValueError`` when a name, a shape or a dtype differs, naming it, or the file is no safetensors file; the
+    model is then as before.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save(torch.nn.Linear(2, 1), f"{folder}/line.safetensors")
+    ...     load(torch.nn.Linear(3, 1), f"{folder}/line.safetensors")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: ... weight is float32 (1, 2) there and float32 (1, 3) in the model
+    """
+    put_weights(model, read(Path(path))[0], str(path))
+    return model
+
+
+def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """Write ``tensors`` to ``path``: whoever looks, at any moment, finds the old file or the new one, whole.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write(Path(folder) / "x", {"a": torch.ones(2)})
+    ...     read(Path(folder) / "x")[0]
+    {'a': tensor([1., 1.])}
+    """
+    data = safetensors.torch.save(copies(tensors), metadata)
+    part = path.with_name(f"{path.name}.{os.getpid()}{PART}")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # elsewhere a folder cannot be opened; there its entry is safe a little later
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors in ``path`` and what is written beside them; ``ValueError`` when it is no safetensors file."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            # Copied, so that nothing leans on a file that is about to be replaced.
+            return {name: file.get_tensor(name).clone() for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{path} must be a whole safetensors file; {error}") from None
+
+
+def copies(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same numbers, each tensor in memory of its own and in order, as the format wants them."""
+    return {
+        name: tensor.detach().to("cpu", copy=True, memory_format=torch.contiguous_format).contiguous()
+        for name, tensor in tensors.items()
+    }
+
+
+def weights_of(model: Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name. Those that are one tensor under several names come once, under the first.
+
+    >>> tied = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False))
+    >>> tied[1].weight = tied[0].weight
+    >>> list(weights_of(tied))
+    ['0.weight']
+    """
+    return {names[0]: tensor for names, tensor in _named(model)}
+
+
+def put_weights(model: Module, tensors: dict[str, Tensor], where: str) -> None:
+    """Copy ``tensors`` into ``model``, all of them or, with a ``ValueError`` about ``where``, none."""
+    found, known, wrong = {}, set(), []
+    for names, tensor in _named(model):
+        known |= set(names)
+        there = [name for name in names if name in tensors]
+        if not there:
+            wrong.append(f"{names[0]} is missing")
+            continue
+        found |= dict.fromkeys(names, tensors[there[0]])
+        wrong += [
+            f"{name} is {_kind(tensors[name])} there and {_kind(tensor)} in the model"
+            for name in there
+            if _kind(tensors[name]) != _kind(tensor)
+        ]
+        if not wrong and any(not torch.equal(tensors[there[0]], tensors[name]) for name in there):
+            wrong.append(f"{' and '.join(there)} differ there and are one in the model")
+    wrong += [f"{name} is not in the model" for name in tensors if name not in known]
+    if wrong:
+        more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
+        raise ValueError(f"{where} must hold the weights of this model; {'; '.join(wrong[:4])}{more}")
+    model.load_state_dict(found)
+
+
+def _named(model: Module) -> list[tuple[list[str], Tensor]]:
+    groups: dict[int, tuple[list[str], Tensor]] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"model must hold tensors only, to be stored; {name} is of type {type(tensor).__name__}")
+        groups.setdefault(id(tensor), ([], tensor))[0].append(name)
+    return list(groups.values())
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"

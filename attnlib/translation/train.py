@@ -1,0 +1,224 @@
+"""Train one of the course's translators from the command line, by one process or, under torchrun, by several.
+
+``python -m attnlib.translation.train numbers --checkpoint FOLDER`` trains, and writes all that it takes to use the
+translator into the folder: the weights, the two vocabularies and the settings. The same command goes on where it was
+stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import torch
+
+    from attnlib.data.text import Vocabulary
+    from attnlib.nn.transformer import Transformer
+    from attnlib.training.history import History
+    from attnlib.translation.translator import Corpus
+
+__all__ = ["main", "opened"]
+
+CORPORA = {"numbers": "German to English numbers", "french": "English to French sentences"}
+SOURCE, TARGET, CONFIG, WEIGHTS = "source.json", "target.json", "config.json", "model.safetensors"
+STOPPED = 130  # what a shell expects of a program that Ctrl-C has ended
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and once a machine, though several processes were given the same arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"attnlib.translation.train: {message}\n" if os.environ.get("LOCAL_RANK", "0") == "0" else None)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train as ``arguments``, those of the command line unless given, ask for, and return the exit status.
+
+    It is 0 when all steps are done, 130 after an interruption. Bad arguments end the program with status 2.
+
+    >>> main(["latin"])
+    Traceback (most recent call last):
+    ...
+    SystemExit: 2
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        history = _trained(options)
+    except (ValueError, FloatingPointError) as error:  # they say what is wrong with which option
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        history = None
+    if history is None or history.interrupted:
+        _say(f"{history or 'Interrupted.'} To go on, give the same command again.")
+        return STOPPED
+    return 0
+
+
+def opened(folder: str | Path) -> tuple[Transformer, Vocabulary, Vocabulary]:
+    """The translator that `main` wrote to ``folder``, ready to be used, and its source and target vocabularies.
+
+    Raises ``ValueError`` when a file of it is not what `main` writes, ``FileNotFoundError`` when there is none.
+
+    >>> opened("a folder without a translator")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] No such file or directory: 'a folder without a translator/config.json'
+    """
+    from attnlib.data.text import Vocabulary
+    from attnlib.nn.config import TransformerConfig
+    from attnlib.nn.transformer import Transformer
+    from attnlib.training.fit import load
+
+    folder = Path(folder)
+    try:
+        config = TransformerConfig(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder / CONFIG} must hold the settings of a Transformer; {error}") from None
+    source, target = (Vocabulary.load(folder / name) for name in (SOURCE, TARGET))
+    return load(Transformer(config), folder / WEIGHTS).eval(), source, target
+
+
+def _parser() -> argparse.ArgumentParser:
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = _Parser(
+        prog="python -m attnlib.translation.train",
+        description="Train one of the course's translators. The same command goes on where it was stopped.",
+        epilog="Several processes, one for each GPU: torchrun --nproc-per-node=N -m attnlib.translation.train ...",
+        formatter_class=shown,
+        allow_abbrev=False,
+    )
+    what = "; ".join(f"{name}: {words}" for name, words in CORPORA.items())
+    parser.add_argument("corpus", choices=CORPORA, help=what)
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        type=_folder,
+        required=True,
+        default=argparse.SUPPRESS,
+        help="where all is written",
+    )
+    add = parser.add_argument
+    add("--steps", metavar="N", type=_count, default=700, help="in all; the learning rate falls to 0 at the last")
+    add("--seed", metavar="N", type=_seed, default=0, help="of the first weights, the batches and dropout")
+    add("--batch", metavar="N", type=_count, default=64, help="pairs in a step, those of all processes together")
+    add("--lr", metavar="X", type=_rate, default=3e-3, help="the highest learning rate")
+    add("--d-model", metavar="N", type=_count, default=64, help="numbers in a row")
+    add("--n-heads", metavar="N", type=_count, default=4, help="heads of an attention, which divide --d-model")
+    add("--layers", metavar="N", type=_count, default=2, help="of the encoder, and of the decoder")
+    add("--dropout", metavar="P", type=float, default=0.0, help="the chance that a number is dropped in training")
+    add("--save-every", metavar="N", type=_count, default=100, help="steps from one checkpoint to the next")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU where there is one")
+    return parser
+
+
+def _trained(options: argparse.Namespace) -> History:
+    from attnlib import translation  # torch takes its time, for which nobody should wait who asked for help
+    from attnlib.training.fit import fit
+
+    device = _device(options.device)
+    corpus = translation.CORPORA[options.corpus]()
+    sizes = {"d_model": options.d_model, "n_heads": options.n_heads, "dropout": options.dropout}
+    layers = {"n_encoder_layers": options.layers, "n_decoder_layers": options.layers}
+    model = translation.translator(corpus, seed=options.seed, **sizes, **layers).to(device)
+    history = fit(
+        model,
+        corpus.batches(options.batch, seed=options.seed),
+        translation.loss(),
+        **translation.recipe(options.steps, options.lr),
+        seed=options.seed,
+        checkpoint=options.checkpoint,
+        save_every=options.save_every,
+    )
+    if _is_first():
+        _write(Path(options.checkpoint), model, corpus)
+        if not history.interrupted:
+            right = translation.exact_match(model, corpus)
+            print(f"{history}\n{right:.1%} of {len(corpus.held_out)} held-out pairs translated without a mistake.")
+            print(f"The weights are in {Path(options.checkpoint) / WEIGHTS}, vocabularies and settings beside them.")
+    return history
+
+
+def _write(folder: Path, model: Transformer, corpus: Corpus) -> None:
+    from dataclasses import asdict
+
+    from attnlib.training.fit import save
+
+    corpus.source.save(folder / SOURCE)
+    corpus.target.save(folder / TARGET)
+    (folder / CONFIG).write_text(json.dumps(asdict(model.config), indent=1) + "\n", encoding="utf-8")
+    save(model, folder / WEIGHTS)
+
+
+def _device(name: str) -> torch.device:
+    """The device of this process: each of those on one machine has a GPU of its own."""
+    import torch
+
+    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    mine, needed = (int(os.environ.get(*known)) for known in (("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "1")))
+    if needed > torch.cuda.device_count():
+        raise ValueError(
+            f"argument --device: each process on a machine needs a GPU of its own, {needed} in all; "
+            f"there are {torch.cuda.device_count()}"
+        )
+    torch.cuda.set_device(mine)
+    return torch.device("cuda", mine)
+
+
+def _is_first() -> bool:
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _say(text: str) -> None:
+    if _is_first():
+        print(text, file=sys.stderr)
+
+
+def _size(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be an integer; got {text}") from None
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative; got {text}")
+    return number
+
+
+def _seed(text: str) -> int:
+    if _size(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"must be below 2**63; got {text}")
+    return int(text)
+
+
+def _folder(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("must name a folder; got nothing")
+    return text
+
+
+def _count(text: str) -> int:
+    if _size(text) == 0:
+        raise argparse.ArgumentTypeError("must be at least 1; got 0")
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number; got {text}") from None
+    if not (isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"must be positive and finite; got {text}")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())
