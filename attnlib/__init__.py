@@ -8,7 +8,7 @@ array([[2.]])
 
 from __future__ import annotations
 
-from importlib import import_module
+from attnlib._lazy import lazy
 
 # Names are loaded when they are first used, so that `import attnlib` brings in neither torch nor scikit-learn.
 _NAMES = {
@@ -44,19 +44,4 @@ _MODULES = {
     "nn.": ["heads", "layers", "recurrent", "transformer"],
     "regression.": ["kernels"],
 }
-_HOME = {name: home for home, names in _NAMES.items() for name in names}
-_PLACE = {name: place + name for place, names in _MODULES.items() for name in names}
-
-__all__ = sorted([*_HOME, *_PLACE])
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"attnlib.{_HOME[name]}"), name)
-    if name in _PLACE:
-        return import_module(f"attnlib.{_PLACE[name]}")
-    raise AttributeError(f"module 'attnlib' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy(__name__, _NAMES, _MODULES)

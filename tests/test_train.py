@@ -37,8 +37,8 @@ def test_what_is_written_can_be_used(small, tmp_path, capsys, name):
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("6 steps, loss ")
     assert said[1].endswith("% of 5 held-out pairs translated without a mistake.")
-    assert f"{tmp_path / 'model.safetensors'}, vocabularies" in said[2]
-    model, source, target = train.opened(tmp_path)
+    assert f"are in {tmp_path}" in said[2]
+    model, (source, target) = translation.open_translator(tmp_path)
     corpus = translation.CORPORA[name]()
     assert (source, target) == (corpus.source, corpus.target)
     assert (model.config.d_model, model.config.n_heads, model.config.n_encoder_layers, model.training) == (
@@ -74,14 +74,14 @@ def test_the_same_command_goes_on(small, tmp_path, capsys, monkeypatch):
     assert said.startswith("Interrupted after 3 of 6 steps, loss ")
     assert said.endswith("To go on, give the same command again.\n")
     assert train.main([*command, str(tmp_path / "parts")]) == 0
-    whole, parts = (train.opened(tmp_path / name)[0] for name in ("whole", "parts"))
+    whole, parts = (translation.open_translator(tmp_path / name)[0] for name in ("whole", "parts"))
     assert bytes_of(whole) == bytes_of(parts)
 
 
 def test_a_folder_without_settings_is_named(tmp_path):
     (tmp_path / "config.json").write_text('{"d_model": 8}')
     with pytest.raises(ValueError, match=r"config.json must hold the settings of a Transformer; .*n_source"):
-        train.opened(tmp_path)
+        translation.open_translator(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_each_process_needs_a_gpu_of_its_own(monkeypatch):
 
 
 def test_help_does_not_wait_for_torch():
-    code = "import sys; from attnlib import train; train._parser().format_help(); print('torch' in sys.modules)"
+    code = "import sys; from attnlib.translation import train; train._parser().format_help(); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

@@ -149,7 +149,7 @@ def test_exact_match_counts_whole_sentences():
         return [list(written[0])[:-1], *map(list, written[1:])]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(import_module("attnlib.translation.translator"), "translate", fake)
+        patched.setattr(import_module("attnlib.translation.quality"), "translate", fake)
         assert exact_match(model, corpus) == 5 / 6
 
 

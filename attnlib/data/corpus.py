@@ -33,13 +33,26 @@ class Corpus:
     target: Vocabulary
 
     @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[str, str]], held_out: int = 0) -> Corpus:
+        """A corpus of your own: pairs of sentences, split into words at spaces. The last ``held_out`` are kept apart.
+
+        >>> Corpus.of_pairs([("guten tag", "good day"), ("guten abend", "good evening")])
+        Corpus of 2 examples and 0 held out; 7 source and 7 target tokens
+        """
+        examples = [Example(tuple(source.split()), tuple(target.split())) for source, target in pairs]
+        end = len(examples) - check_size("held_out", held_out)
+        if end < 1 or not all(example.source and example.target for example in examples):
+            raise ValueError(f"pairs must hold more than held_out = {held_out} sentences, none empty")
+        return cls.of(examples[:end], examples[end:])
+
+    @classmethod
     def of(cls, train: Iterable[Example], held_out: Iterable[Example]) -> Corpus:
         """A corpus with the vocabularies of ``train``."""
         train = list(train)
         texts = ([getattr(example, side) for example in train] for side in ("source", "target"))
         return cls(train, list(held_out), *map(Vocabulary, texts))
 
-    def batches(self, batch_size: int = 64, *, seed: Seed) -> Callable[[int], Pairs]:
+    def batches(self, batch_size: int = 64, *, seed: Seed = 0) -> Callable[[int], Pairs]:
         """The examples to train on, of like length together, for each step: see `attnlib.data.text.by_length`.
 
         Targets end with `attnlib.data.text.END`.

@@ -1,29 +1,20 @@
-"""Translators: two small languages, a model and its training, and how to score what it writes.
+"""Translators: two small languages or your own, a model and its training, and how to score what it writes.
 
-They may use every part of the package but the course.
+They may use every part of the package but the course. Names are loaded when they are used, so that
+``python -m attnlib.translation.train --help`` answers at once.
 """
 
-from attnlib.data.corpus import CORPORA, Corpus, french, numbers
-from attnlib.data.examples import Example
-from attnlib.data.french import because, other_gender
-from attnlib.data.numbers import english, german, number
-from attnlib.translation.translator import bleu, exact_match, loss, recipe, translate, translator
+from attnlib._lazy import lazy
 
-__all__ = [
-    "CORPORA",
-    "Corpus",
-    "Example",
-    "because",
-    "bleu",
-    "english",
-    "exact_match",
-    "french",
-    "german",
-    "loss",
-    "number",
-    "numbers",
-    "other_gender",
-    "recipe",
-    "translate",
-    "translator",
-]
+__all__, __getattr__, __dir__ = lazy(
+    "attnlib",
+    {
+        "data.corpus": ["CORPORA", "Corpus", "french", "numbers"],
+        "data.examples": ["Example"],
+        "data.french": ["because", "other_gender"],
+        "data.numbers": ["english", "german", "number"],
+        "translation.saved": ["Vocabularies", "open_translator", "save_translator"],
+        "translation.model": ["loss", "recipe", "translate", "translator"],
+        "translation.quality": ["bleu", "exact_match"],
+    },
+)

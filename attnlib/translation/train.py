@@ -1,33 +1,26 @@
 """Train one of the course's translators from the command line, by one process or, under torchrun, by several.
 
 ``python -m attnlib.translation.train numbers --checkpoint FOLDER`` trains, and writes all that it takes to use the
-translator into the folder: the weights, the two vocabularies and the settings. The same command goes on where it was
-stopped.
+translator into the folder, for `attnlib.translation.open_translator`. The same command goes on where it was stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import torch
 
-    from attnlib.data.text import Vocabulary
-    from attnlib.nn.transformer import Transformer
     from attnlib.training.history import History
-    from attnlib.translation.translator import Corpus
 
-__all__ = ["main", "opened"]
+__all__ = ["main"]
 
 CORPORA = {"numbers": "German to English numbers", "french": "English to French sentences"}
-SOURCE, TARGET, CONFIG, WEIGHTS = "source.json", "target.json", "config.json", "model.safetensors"
 STOPPED = 130  # what a shell expects of a program that Ctrl-C has ended
 
 
@@ -60,30 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"{history or 'Interrupted.'} To go on, give the same command again.")
         return STOPPED
     return 0
-
-
-def opened(folder: str | Path) -> tuple[Transformer, Vocabulary, Vocabulary]:
-    """The translator that `main` wrote to ``folder``, ready to be used, and its source and target vocabularies.
-
-    Raises ``ValueError`` when a file of it is not what `main` writes, ``FileNotFoundError`` when there is none.
-
-    >>> opened("a folder without a translator")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: [Errno 2] No such file or directory: 'a folder without a translator/config.json'
-    """
-    from attnlib.data.text import Vocabulary
-    from attnlib.nn.config import TransformerConfig
-    from attnlib.nn.transformer import Transformer
-    from attnlib.training.fit import load
-
-    folder = Path(folder)
-    try:
-        config = TransformerConfig(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{folder / CONFIG} must hold the settings of a Transformer; {error}") from None
-    source, target = (Vocabulary.load(folder / name) for name in (SOURCE, TARGET))
-    return load(Transformer(config), folder / WEIGHTS).eval(), source, target
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -121,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _trained(options: argparse.Namespace) -> History:
     from attnlib import translation  # torch takes its time, for which nobody should wait who asked for help
-    from attnlib.training.fit import fit
+    from attnlib.training import fit
 
     device = _device(options.device)
     corpus = translation.CORPORA[options.corpus]()
@@ -138,23 +107,12 @@ def _trained(options: argparse.Namespace) -> History:
         save_every=options.save_every,
     )
     if _is_first():
-        _write(Path(options.checkpoint), model, corpus)
+        translation.save_translator(model, corpus, options.checkpoint)
         if not history.interrupted:
             right = translation.exact_match(model, corpus)
             print(f"{history}\n{right:.1%} of {len(corpus.held_out)} held-out pairs translated without a mistake.")
-            print(f"The weights are in {Path(options.checkpoint) / WEIGHTS}, vocabularies and settings beside them.")
+            print(f"Weights, vocabularies and settings are in {options.checkpoint}: open_translator reads them.")
     return history
-
-
-def _write(folder: Path, model: Transformer, corpus: Corpus) -> None:
-    from dataclasses import asdict
-
-    from attnlib.training.fit import save
-
-    corpus.source.save(folder / SOURCE)
-    corpus.target.save(folder / TARGET)
-    (folder / CONFIG).write_text(json.dumps(asdict(model.config), indent=1) + "\n", encoding="utf-8")
-    save(model, folder / WEIGHTS)
 
 
 def _device(name: str) -> torch.device:

@@ -1,8 +1,4 @@
-r"""Translators: a model for a corpus, what it is trained with, and how it is judged.
-
-`translator` makes a model for a `Corpus`, `loss` is what it is trained with, `translate` and `exact_match` say what it
-has learned. ``python -m attnlib.translation.train numbers`` does it all from the command line.
-"""
+"""A model for a corpus, what it is trained with, and what it writes."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ import torch
 
 from attnlib._checks import check_share, check_size
 from attnlib.data.corpus import Corpus
-from attnlib.data.examples import Example
 from attnlib.data.text import Pairs, pad
 from attnlib.decoding.strategies import greedy
 from attnlib.nn.config import TransformerConfig
@@ -25,7 +20,9 @@ from attnlib.training.schedules import warmup_cosine
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["bleu", "exact_match", "loss", "recipe", "translate", "translator"]
+    from attnlib.translation.saved import Vocabularies
+
+__all__ = ["loss", "recipe", "translate", "translator"]
 
 
 def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
@@ -78,8 +75,12 @@ def loss(smoothing: float = 0.1) -> Callable[[Transformer, Pairs], tuple[Tensor,
 
 
 @torch.no_grad()
-def translate(model: Transformer, corpus: Corpus, texts: Iterable[Sequence[str]], n_max: int = 32) -> list[list[str]]:
+def translate(
+    model: Transformer, corpus: Corpus | Vocabularies, texts: Iterable[Sequence[str]], n_max: int = 32
+) -> list[list[str]]:
     """What ``model`` writes, token by token the likeliest, for source texts given as lists of tokens.
+
+    ``corpus`` is what it was trained on, or the vocabularies that `open_translator` returns.
 
     Raises ``ValueError`` when a token is not of the source's vocabulary, or there is no text.
 
@@ -93,47 +94,3 @@ def translate(model: Transformer, corpus: Corpus, texts: Iterable[Sequence[str]]
             raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r}")
     source = pad([corpus.source.encode(text) for text in texts]).tokens.to(model.out.weight.device)
     return [corpus.target.decode(row) for row in greedy(model, source, n_max).cpu()]
-
-
-def exact_match(model: Transformer, corpus: Corpus, examples: Sequence[Example] | None = None) -> float:
-    """The share of ``examples`` (those held out, unless given) that are translated without a mistake.
-
-    >>> from attnlib.data.corpus import numbers
-    >>> corpus = numbers(500, 5)
-    >>> exact_match(translator(corpus), corpus)
-    0.0
-    """
-    examples = corpus.held_out if examples is None else list(examples)
-    if not examples:
-        raise ValueError("examples must hold at least one; got none")
-    written = translate(model, corpus, [example.source for example in examples])
-    return sum(tuple(w) == tuple(e.target) for w, e in zip(written, examples, strict=True)) / len(examples)
-
-
-def bleu(written: Iterable[Sequence[str]], examples: Iterable[Example]) -> float:
-    r"""The BLEU score of translations, 0 to 100: how many of their n-grams, n to 4, stand in the right ones.
-
-    .. math:: 100 \cdot \min(1, e^{1 - r / c}) \prod_{n=1}^4 p_n^{1/4}
-
-    with r the length of all the right texts and c that of all that was written. Computed by `sacrebleu`, on the
-    corpus's own tokens.
-
-    Raises ``ValueError`` when there are not as many texts as examples, ``TypeError`` when a text is a string.
-
-    Source: Papineni et al. (2002), section 2.3; Post (2018).
-
-    >>> from attnlib.data.numbers import number
-    >>> bleu([["one", "hundred", "twenty", "one"]], [number(121)])
-    100.0
-    """
-    from sacrebleu import corpus_bleu
-
-    written, examples = list(written), list(examples)
-    if not examples or len(written) != len(examples):
-        raise ValueError(
-            f"written must hold a text for each of the examples, at least one; got {len(written)} and {len(examples)}"
-        )
-    if any(isinstance(text, str) for text in written):
-        raise TypeError("written must hold lists of tokens; got a string. For words, write text.split()")
-    texts, right = [" ".join(text) for text in written], [" ".join(example.target) for example in examples]
-    return round(corpus_bleu(texts, [right], tokenize="none", force=True).score, 6)
