@@ -9,7 +9,7 @@ import attnlib.course.exercises as exercises
 from attnlib.course.grading import check, commands, hint, progress, progress_file, solution
 
 LESSON = '''
-from attnlib.course.grading import Exercise, Misconception
+from attnlib.course.exercises.exercise import Exercise, Misconception
 
 def double(x):
     """Two x.

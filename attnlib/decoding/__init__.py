@@ -3,8 +3,8 @@
 It takes any model that can `remember` a source and `step`; it knows no model by name.
 """
 
-from attnlib.decoding.beam_search import Found
+from attnlib.decoding.beam_search import BeamSearchResult
 from attnlib.decoding.sampling import probabilities
 from attnlib.decoding.strategies import beam, greedy, sample, stream
 
-__all__ = ["Found", "beam", "greedy", "probabilities", "sample", "stream"]
+__all__ = ["BeamSearchResult", "beam", "greedy", "probabilities", "sample", "stream"]

@@ -9,21 +9,21 @@ import torch
 from torch import Tensor
 
 from attnlib._checks import check_at_least_one, check_number
-from attnlib.decoding.generation import Begun, Writer, special
+from attnlib.decoding.generation import Prompted, SequenceModel, special_tokens
 from attnlib.decoding.sampling import check_logits
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Beams", "Found", "check_beams", "search"]
+__all__ = ["BeamSearchResult", "Beams", "check_beams", "search"]
 
 
-class Found(NamedTuple):
+class BeamSearchResult(NamedTuple):
     """What `attnlib.decoding.beam` returns, the best first: ``tokens`` ``(batch, n_best, n)`` and their worth.
 
     ``scores`` and ``log_p`` are ``(batch, n_best)``, the latter without the penalty on length.
 
-    >>> Found._fields
+    >>> BeamSearchResult._fields
     ('tokens', 'scores', 'log_p')
     """
 
@@ -85,14 +85,16 @@ class Beams:
         return ((5 + n) / 6) ** self.alpha
 
 
-def search(model: Writer, begun: Begun, n_max: int, *, width: int, alpha: float, n_best: int) -> Found:
+def search(
+    model: SequenceModel, prompted: Prompted, n_max: int, *, width: int, alpha: float, n_best: int
+) -> BeamSearchResult:
     """What `attnlib.decoding.beam` says, for a model that has read the source and the prompt."""
-    state, logits, prompt = begun
+    state, logits, prompt = prompted
     if width > logits.shape[-1]:
         raise ValueError(f"width must be at most the {logits.shape[-1]} tokens of the vocabulary; got {width}")
     if (width > 1 or len(prompt) > 1) and not callable(getattr(state, "select", None)):
         raise TypeError(f"model must remember a state with select(rows); got {type(state).__name__}")
-    (pad, _, end), n_rows = special(model), len(prompt)
+    (pad, _, end), n_rows = special_tokens(model), len(prompt)
     options = {"n_new": n_max - prompt.shape[1], "n_best": n_best, "alpha": alpha, "end": end, "pad": pad}
     beams = Beams(n_rows, width, like=prompt, **options)
     while True:
@@ -107,7 +109,7 @@ def search(model: Writer, begun: Begun, n_max: int, *, width: int, alpha: float,
     over = {name: x[:, :n_best] for name, x in beams.over.items()}
     written = over["tokens"][..., : int(over["length"].max())]
     whole = torch.cat([prompt[:, None].expand(-1, n_best, -1), written], dim=-1)
-    return Found(whole, over["scores"], over["log_p"])
+    return BeamSearchResult(whole, over["scores"], over["log_p"])
 
 
 def check_beams(width: int, length_penalty: float, n_best: int) -> None:

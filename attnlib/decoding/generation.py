@@ -18,13 +18,23 @@ from attnlib.nn.tokens import check_tokens
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Begun", "Choose", "Special", "Writer", "begin", "one_by_one", "special", "tokens", "writing"]
+__all__ = [
+    "Choose",
+    "Prompted",
+    "SequenceModel",
+    "SpecialTokens",
+    "evaluating",
+    "generate",
+    "read_prompt",
+    "special_tokens",
+    "stream_tokens",
+]
 
 
 Choose = Callable[[Tensor], Tensor]  # from logits (batch, vocabulary) to a token for each row
 
 
-class Writer(Protocol):
+class SequenceModel(Protocol):
     """A model that can be decoded from: `attnlib.nn.Transformer`, `attnlib.nn.Seq2Seq`, or yours."""
 
     def remember(self, source: Any, n_max: int) -> Any:
@@ -34,7 +44,7 @@ class Writer(Protocol):
         """Logits after each of the next tokens, which join those that ``state`` has seen."""
 
 
-class Special(NamedTuple):
+class SpecialTokens(NamedTuple):
     """The tokens that are no words."""
 
     pad: int
@@ -42,7 +52,7 @@ class Special(NamedTuple):
     end: int
 
 
-class Begun(NamedTuple):
+class Prompted(NamedTuple):
     """A model that has read the source, the start and the prompt; ``logits`` ``(batch, vocabulary)`` say what next."""
 
     state: Any
@@ -50,47 +60,51 @@ class Begun(NamedTuple):
     prompt: Int[Tensor, "batch n"]
 
 
-def special(model: object) -> Special:
+def special_tokens(model: object) -> SpecialTokens:
     """Those of ``model.config``, or else of `attnlib.data.text`.
 
-    >>> special(object())
-    Special(pad=0, start=1, end=2)
+    >>> special_tokens(object())
+    SpecialTokens(pad=0, start=1, end=2)
     """
     config = getattr(model, "config", None)
-    names = zip(Special._fields, (PAD, START, END), strict=True)
-    return Special(*(getattr(config, name, usual) for name, usual in names))
+    names = zip(SpecialTokens._fields, (PAD, START, END), strict=True)
+    return SpecialTokens(*(getattr(config, name, usual) for name, usual in names))
 
 
-def begin(model: Writer, source: Int[Tensor, "batch n_source"], n_max: int, prompt: Tensor | None) -> Begun:
+def read_prompt(
+    model: SequenceModel, source: Int[Tensor, "batch n_source"], n_max: int, prompt: Tensor | None
+) -> Prompted:
     """Read what is there. Raises as `attnlib.decoding.greedy` says.
 
     >>> from attnlib.nn.recurrent import Seq2Seq
-    >>> begin(Seq2Seq(9, 7), torch.tensor([[4, 5]]), 5, prompt=None).logits.shape
+    >>> read_prompt(Seq2Seq(9, 7), torch.tensor([[4, 5]]), 5, prompt=None).logits.shape
     torch.Size([1, 7])
     """
     for name in ("remember", "step"):
         if not callable(getattr(model, name, None)):
             had = "remember(source, n_max) and step(tokens, state), as Transformer and Seq2Seq have"
             raise TypeError(f"model must have {had}; got {type(model).__name__}")
-    n_max, words = check_at_least_one("n_max", n_max), special(model)
+    n_max, words = check_at_least_one("n_max", n_max), special_tokens(model)
     check_tokens("source", source)
     prompt = source.new_empty(len(source), 0) if prompt is None else _checked(prompt, model, source, n_max, words)
     state = model.remember(source, n_max)
     first = torch.cat([torch.full_like(source[:, :1], words.start), prompt], dim=1)
-    return Begun(state, model.step(first, state)[:, -1], prompt)
+    return Prompted(state, model.step(first, state)[:, -1], prompt)
 
 
-def tokens(model: Writer, source: Tensor, n_max: int, prompt: Tensor | None, choose: Choose) -> Iterator[Tensor]:
+def generate(
+    model: SequenceModel, source: Tensor, n_max: int, prompt: Tensor | None, choose: Choose
+) -> Iterator[Tensor]:
     """First the prompt, ``(batch, n)``, then one token after another, ``(batch,)`` each.
 
     >>> from attnlib.nn.recurrent import Seq2Seq
-    >>> first, *rest = tokens(Seq2Seq(9, 7), torch.tensor([[4, 5]]), 3, None, lambda logits: logits.argmax(-1))
+    >>> first, *rest = generate(Seq2Seq(9, 7), torch.tensor([[4, 5]]), 3, None, lambda logits: logits.argmax(-1))
     >>> first.shape, rest[0].shape
     (torch.Size([1, 0]), torch.Size([1]))
     """
-    state, logits, prompt = begin(model, source, n_max, prompt)
+    state, logits, prompt = read_prompt(model, source, n_max, prompt)
     yield prompt
-    words, ended = special(model), torch.zeros(len(source), dtype=torch.bool, device=source.device)
+    words, ended = special_tokens(model), torch.zeros(len(source), dtype=torch.bool, device=source.device)
     for left in reversed(range(n_max - prompt.shape[1])):
         token = choose(logits.masked_fill(ended[:, None], 0.0)).where(~ended, words.pad).to(source)
         yield token
@@ -100,20 +114,22 @@ def tokens(model: Writer, source: Tensor, n_max: int, prompt: Tensor | None, cho
         logits = model.step(token[:, None], state)[:, -1]
 
 
-def one_by_one(model: Writer, source: Tensor, n_max: int, prompt: Tensor | None, choose: Choose) -> Iterator[Tensor]:
-    """The new ones of `tokens`. Bad arguments are named at once, and between two tokens ``model`` is as it was.
+def stream_tokens(
+    model: SequenceModel, source: Tensor, n_max: int, prompt: Tensor | None, choose: Choose
+) -> Iterator[Tensor]:
+    """The new ones of `generate`. Bad arguments are named at once, and between two tokens ``model`` is as it was.
 
     >>> from attnlib.nn.recurrent import Seq2Seq
-    >>> next(one_by_one(Seq2Seq(9, 7), torch.tensor([[4, 5]]), 3, None, lambda logits: logits.argmax(-1))).shape
+    >>> next(stream_tokens(Seq2Seq(9, 7), torch.tensor([[4, 5]]), 3, None, lambda logits: logits.argmax(-1))).shape
     torch.Size([1])
     """
-    written = tokens(model, source, n_max, prompt, choose)
-    with writing(model):
+    written = generate(model, source, n_max, prompt, choose)
+    with evaluating(model):
         next(written)  # the prompt
 
     def rest() -> Iterator[Tensor]:
         while True:
-            with writing(model):
+            with evaluating(model):
                 token = next(written, None)
             if token is None:
                 return
@@ -123,11 +139,11 @@ def one_by_one(model: Writer, source: Tensor, n_max: int, prompt: Tensor | None,
 
 
 @contextmanager
-def writing(model: object) -> Iterator[None]:
+def evaluating(model: object) -> Iterator[None]:
     """Inside, ``model`` is in evaluation mode and no gradients are recorded; afterwards all is as it was.
 
     >>> model = torch.nn.Dropout()
-    >>> with writing(model):
+    >>> with evaluating(model):
     ...     print(model.training)
     False
     >>> model.training
@@ -148,7 +164,7 @@ def _set(training: list[dict[str, Any]], value: bool) -> None:
     deque(map(dict.__setitem__, training, repeat("training"), repeat(value)), maxlen=0)
 
 
-def _checked(prompt: Tensor, model: object, source: Tensor, n_max: int, words: Special) -> Tensor:
+def _checked(prompt: Tensor, model: object, source: Tensor, n_max: int, words: SpecialTokens) -> Tensor:
     check_tokens("prompt", prompt, getattr(getattr(model, "out", None), "out_features", None))
     if len(prompt) != len(source):
         raise ValueError(f"prompt must have a row for each of {len(source)} sources; got {len(prompt)}")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib._seeds import Seed
-from attnlib.decoding.beam_search import Found, check_beams, search
-from attnlib.decoding.generation import Choose, Writer, begin, one_by_one, tokens, writing
+from attnlib.decoding.beam_search import BeamSearchResult, check_beams, search
+from attnlib.decoding.generation import Choose, SequenceModel, evaluating, generate, read_prompt, stream_tokens
 from attnlib.decoding.sampling import draw, likeliest
 
 if TYPE_CHECKING:
@@ -30,7 +30,11 @@ __all__ = ["beam", "greedy", "sample", "stream"]
 
 
 def greedy(
-    model: Writer, source: Int[Tensor, "batch n_source"], n_max: int, *, prompt: Int[Tensor, "batch n"] | None = None
+    model: SequenceModel,
+    source: Int[Tensor, "batch n_source"],
+    n_max: int,
+    *,
+    prompt: Int[Tensor, "batch n"] | None = None,
 ) -> Int[Tensor, "batch n"]:
     r"""The likeliest next token, again and again, until every sequence has ended or ``n_max`` tokens are written.
 
@@ -56,7 +60,7 @@ def greedy(
 
 
 def sample(
-    model: Writer,
+    model: SequenceModel,
     source: Int[Tensor, "batch n_source"],
     n_max: int,
     *,
@@ -87,7 +91,7 @@ def sample(
 
 
 def stream(
-    model: Writer,
+    model: SequenceModel,
     source: Int[Tensor, "batch n_source"],
     n_max: int,
     *,
@@ -119,11 +123,11 @@ def stream(
     if seed is None and (temperature, top_k, top_p) != (1.0, None, None):
         raise ValueError("seed must be given with temperature, top_k and top_p, which are for drawing; got None")
     choose = likeliest if seed is None else draw(seed, temperature, top_k, top_p)
-    return one_by_one(model, source, n_max, prompt, choose)
+    return stream_tokens(model, source, n_max, prompt, choose)
 
 
 def beam(
-    model: Writer,
+    model: SequenceModel,
     source: Int[Tensor, "batch n_source"],
     n_max: int,
     *,
@@ -131,7 +135,7 @@ def beam(
     length_penalty: float = 0.0,
     n_best: int = 1,
     prompt: Int[Tensor, "batch n"] | None = None,
-) -> Found:
+) -> BeamSearchResult:
     r"""The likeliest sequences among those whose every beginning is one of the ``width`` likeliest of its length.
 
     .. math:: \text{score}(y) = \frac{\log p(y \mid x)}{\big((5 + |y|) / 6\big)^{\text{length\_penalty}}}
@@ -159,12 +163,12 @@ def beam(
     (torch.Size([1, 2]), True)
     """
     check_beams(width, length_penalty, n_best)
-    with writing(model):
-        begun = begin(model, source, n_max, prompt)
-        return search(model, begun, n_max, width=width, alpha=length_penalty, n_best=n_best)
+    with evaluating(model):
+        prompted = read_prompt(model, source, n_max, prompt)
+        return search(model, prompted, n_max, width=width, alpha=length_penalty, n_best=n_best)
 
 
-def _whole(model: Writer, source: Tensor, n_max: int, prompt: Tensor | None, choose: Choose) -> Tensor:
-    with writing(model):
-        pieces = [x if x.ndim == 2 else x[:, None] for x in tokens(model, source, n_max, prompt, choose)]
+def _whole(model: SequenceModel, source: Tensor, n_max: int, prompt: Tensor | None, choose: Choose) -> Tensor:
+    with evaluating(model):
+        pieces = [x if x.ndim == 2 else x[:, None] for x in generate(model, source, n_max, prompt, choose)]
     return torch.cat(pieces, dim=1)

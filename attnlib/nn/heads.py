@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from attnlib._checks import check_at_least_one, check_floats, check_share
-from attnlib.core.attention import Attended, attention
+from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
 from attnlib.nn.from_torch import attention_options, copy_linear
+from attnlib.nn.grouped import grouped_attention
 from attnlib.nn.projection import merge_heads, project_heads
 from attnlib.scores import scaled_dot
 
@@ -180,7 +181,7 @@ class MultiHeadAttention(nn.Module):
             mask = mask[..., None, :, :]  # (..., n_q, n_k) -> (..., 1, n_q, n_k): the same for every head
         options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}
         try:
-            out, alpha = self._attend(q, k, v, mask=mask, bias=bias, score=self.score, **options)
+            out, alpha = grouped_attention(q, k, v, mask=mask, bias=bias, score=self.score, **options)
         except Exception:
             if cache is not None:
                 cache.length = start  # a call that failed was not made
@@ -276,24 +277,6 @@ class MultiHeadAttention(nn.Module):
 
     def _projected(self, *inputs: tuple[Tensor | None, int]) -> list[Tensor]:
         return project_heads(self.in_proj, self.sizes, self.d_head, *inputs)
-
-    def _attend(
-        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, bias: Tensor | None, **options: Any
-    ) -> Attended:
-        """`attention` by all heads. A head of keys that serves a group has an axis of one there, and broadcasts."""
-        if self.n_kv_heads == self.n_heads:
-            return attention(q, k, v, mask=mask, bias=bias, **options)
-        groups = (self.n_kv_heads, self.n_heads // self.n_kv_heads)
-
-        def grouped(x: Tensor | None) -> Tensor | None:  # (..., n_heads, n, n) -> (..., n_kv_heads, group, n, n)
-            if x is None or x.ndim < 3:
-                return x
-            return x.unflatten(-3, groups) if x.shape[-3] == self.n_heads else x.unsqueeze(-3)
-
-        q, mask, bias = grouped(q), grouped(mask), grouped(bias)
-        k, v = k.unsqueeze(-3), v.unsqueeze(-3)  # (..., n_kv_heads, 1, n_k, d_head)
-        out, alpha = attention(q, k, v, mask=mask, bias=bias, **options)
-        return Attended(out.flatten(-4, -3), None if alpha is None else alpha.flatten(-4, -3))
 
     def _check(self, **inputs: Tensor | None) -> None:
         weight = self.out_proj.weight

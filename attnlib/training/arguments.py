@@ -2,22 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attnlib._checks import check_at_least_one, check_one_of
+from attnlib._checks import check_at_least_one, check_one_of, check_positive, check_size
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from torch.nn import Module
+    from torch.optim import Optimizer
 
-__all__ = ["check_functions", "check_watch", "checked_metrics", "made_folder"]
+__all__ = ["Settings", "check_model"]
 
 
-def check_functions(model: object, batches: object, **others: object) -> None:
-    """Raise unless ``model`` can be trained and the others are functions, or None where that may be."""
+@dataclass(frozen=True)
+class Settings:
+    """How `attnlib.training.fit` was asked to train, checked; what each is, it says."""
+
+    batches: Callable[[int], Any]
+    loss: Callable[[Module, Any], Any]
+    steps: int
+    lr: float
+    optimizer: Callable[[Iterable[Tensor], float], Optimizer] | None
+    schedule: Callable[[int], float] | None
+    clip: float | None
+    seed: int
+    metrics: Mapping[str, Callable[[Module], float]]
+    every: int
+    patience: int | None
+    watch: str
+    checkpoint: Path | None
+    save_every: int
+
+    def __post_init__(self) -> None:
+        functions = {"loss": self.loss, "optimizer": self.optimizer, "schedule": self.schedule}
+        check_functions(self.batches, **functions)
+        check_positive("lr", self.lr)
+        if self.clip is not None:
+            check_positive("clip", self.clip)
+        for name, check in {"steps": check_size, "seed": check_size, "every": check_at_least_one}.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+        object.__setattr__(self, "save_every", check_at_least_one("save_every", self.save_every))
+        object.__setattr__(self, "metrics", checked_metrics(self.metrics))
+        check_watch(self.patience, self.watch, self.metrics)
+        if self.checkpoint is not None:
+            object.__setattr__(self, "checkpoint", made_folder(self.checkpoint))
+
+    def factor(self, step: int) -> float:
+        """What the schedule multiplies the learning rate with at ``step``."""
+        factor = 1.0 if self.schedule is None else float(self.schedule(step))
+        if not (isfinite(factor) and factor >= 0):
+            raise ValueError(f"schedule must return a factor of zero or more; got {factor} at step {step}")
+        return factor
+
+
+def check_model(model: object) -> None:
+    """Raise unless ``model`` can be trained."""
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model must be a torch.nn.Module; got {type(model).__name__}")
     if any(parameter.dtype == torch.float16 for parameter in model.parameters()):
@@ -26,6 +71,10 @@ def check_functions(model: object, batches: object, **others: object) -> None:
         )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model must have at least one parameter that needs a gradient; got none")
+
+
+def check_functions(batches: object, **others: object) -> None:
+    """Raise unless all are functions, or None where that may be."""
     if not callable(batches):
         raise TypeError(
             "batches must be a function from the step to its batch, so that a run can go on at any step: "

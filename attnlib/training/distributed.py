@@ -49,9 +49,9 @@ class Processes:
         """Each of ``numbers``, added up over the processes: the same answer for all, to the last bit."""
         if self.size == 1:
             return list(numbers)
-        told = torch.tensor(numbers, dtype=torch.float64, device=self.device)
-        dist.all_reduce(told)
-        return told.tolist()
+        received = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        dist.all_reduce(received)
+        return received.tolist()
 
     def any(self, flag: bool) -> bool:
         """Does one of them say yes?"""
@@ -73,25 +73,23 @@ class Processes:
         """The ``states`` of all, bytes by name: those of process 1 with "/1" after the names, and so on."""
         found = dict(states)
         for name, state in states.items() if self.size > 1 else ():
-            told = [torch.empty_like(state, device=self.device) for _ in range(self.size)]
-            dist.all_gather(told, state.to(self.device))
-            found |= {f"{name}/{rank}": told[rank].to(state.device) for rank in range(1, self.size)}
-            found[name] = told[0].to(state.device)
+            received = [torch.empty_like(state, device=self.device) for _ in range(self.size)]
+            dist.all_gather(received, state.to(self.device))
+            found |= {f"{name}/{rank}": received[rank].to(state.device) for rank in range(1, self.size)}
+            found[name] = received[0].to(state.device)
         return found
 
     @torch.no_grad()
-    def same(self, tensors: Iterable[Tensor]) -> None:
+    def broadcast(self, tensors: Iterable[Tensor]) -> None:
         """Make ``tensors`` what they are in process 0."""
         for tensor in tensors if self.size > 1 else ():
-            told = tensor.detach().flatten().contiguous().view(torch.uint8)  # not every kind of number can be sent
-            dist.broadcast(told, src=0)
+            received = tensor.detach().flatten().contiguous().view(torch.uint8)  # not every kind of number can be sent
+            dist.broadcast(received, src=0)
             if self.rank:
-                tensor.copy_(told.view(tensor.dtype).reshape(tensor.shape))
+                tensor.copy_(received.view(tensor.dtype).reshape(tensor.shape))
 
     def wrapped(self, module: Module) -> Module:
         """``module``, with gradients that are means over the processes, and the weights and buffers of process 0."""
-        if self.size == 1:
-            return module
         # A batch may leave a parameter unused. That this is looked for also keeps the gradients in the groups in which
         # they are sent: from three processes on, the groups decide in which order numbers are added, and a run that
         # goes on would have others for a step.

@@ -13,10 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from attnlib._checks import check_at_least_one, check_positive, check_size
-from attnlib.training.arguments import check_functions, check_watch, checked_metrics, made_folder
+from attnlib.training.arguments import Settings, check_model
 from attnlib.training.distributed import joined
 from attnlib.training.history import History
 from attnlib.training.interrupts import Interrupts
@@ -129,50 +126,52 @@ def fit(
     Examples
     --------
     >>> from torch import nn
+    >>> import torch
     >>> x = torch.linspace(-1, 1, 20)[:, None]
     >>> model = nn.Linear(1, 1)
     >>> history = fit(model, lambda step: x, lambda model, x: ((model(x) - 3 * x) ** 2).mean(), steps=300, lr=0.1)
     >>> history.steps, round(model.weight.item(), 2)
     (300, 3.0)
     """
-    check_functions(model, batches, loss=loss, optimizer=optimizer, schedule=schedule)
-    check_positive("lr", lr)
-    steps, seed, metrics = check_size("steps", steps), check_size("seed", seed), checked_metrics(metrics)
-    every, save_every = check_at_least_one("every", every), check_at_least_one("save_every", save_every)
-    if clip is not None:
-        check_positive("clip", clip)
-    check_watch(patience, watch, metrics)
-    folder = None if checkpoint is None else made_folder(checkpoint)
-    made = (optimizer or _adamw)([p for p in model.parameters() if p.requires_grad], lr)
+    check_model(model)
+    settings = Settings(
+        batches,
+        loss,
+        steps,
+        lr,
+        optimizer,
+        schedule,
+        clip,
+        seed,
+        metrics,
+        every,
+        patience,
+        watch,
+        checkpoint,
+        save_every,
+    )
     with joined(model) as processes:
-        run = Run(
-            model, made, batches, loss, schedule, clip, metrics, every, patience, watch, folder, save_every, seed,
-            processes,
-        )  # fmt: skip
+        run = Run(model, settings, processes)
         model.train()
         try:
-            return _trained(run, steps, progress)
+            return _trained(run, progress)
         finally:
             run.end()
             model.eval()
 
 
-def _trained(run: Run, steps: int, progress: bool) -> History:
-    processes = run.processes
-    with own_stream(run.model, processes.seed(run.seed)), Interrupts(several=processes.size > 1) as interrupts:
-        run.resume(steps)
+def _trained(run: Run, progress: bool) -> History:
+    processes, steps = run.processes, run.settings.steps
+    with own_stream(run.model, processes.seed(run.settings.seed)), Interrupts(processes.size > 1) as interrupts:
+        run.resume()
         try:
             with _bar(steps, run.history.steps, progress and processes.rank == 0) as tick:
-                run.go(steps, interrupts, tick)
+                run.go(interrupts, tick)
         except KeyboardInterrupt:
             if interrupts.holding or processes.size > 1:  # an update was torn, and there is no way back
                 raise
             interrupts.wanted = True
-        return run.finish(steps, interrupts)
-
-
-def _adamw(parameters: Iterable[Tensor], lr: float) -> Optimizer:
-    return torch.optim.AdamW(parameters, lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True)  # one kernel, not ten
+        return run.finish(interrupts)
 
 
 @contextmanager

@@ -12,39 +12,53 @@ import torch
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
+    from attnlib.training.arguments import Settings
     from attnlib.training.distributed import Processes
 
-__all__ = ["Terms", "moved", "share"]
+__all__ = ["loss_of", "moved", "share"]
 
 
-class Terms(nn.Module):
-    """The loss of one step's batch, or of this process's share of it, as a sum and the number of its terms.
+def loss_of(model: nn.Module, settings: Settings, processes: Processes) -> Callable[[int], tuple[Tensor, float]]:
+    """The loss of one step's batch as a sum, with a gradient, and the number of its terms.
 
-    A module, so that `torch.nn.parallel.DistributedDataParallel` takes it, whatever the loss calls of the model.
+    One process calls it directly. With several, each has the loss of its share of the batch, in a module whose
+    gradients are those of all.
     """
+    devices = {parameter.device for parameter in model.parameters()}
+    device = devices.pop() if len(devices) == 1 else None  # a model on several sends things on by itself
 
-    def __init__(self, model: nn.Module, batches: Callable[[int], Any], loss: Callable, processes: Processes) -> None:
+    def whole(step: int) -> tuple[Tensor, float]:
+        batch = settings.batches(step)
+        found = settings.loss(model, batch if device is None else moved(batch, device))
+        return _sum_and_count(found, 1.0)
+
+    def shared(step: int) -> tuple[Tensor, float]:
+        batch, rows = share(settings.batches(step), processes.rank, processes.size)
+        found = settings.loss(model, batch if device is None else moved(batch, device))
+        return _sum_and_count(found, rows)
+
+    return whole if processes.size == 1 else processes.wrapped(_SharedLoss(model, shared))
+
+
+class _SharedLoss(nn.Module):
+    """A module, so that `torch.nn.parallel.DistributedDataParallel` takes it, whatever the loss calls of the model."""
+
+    def __init__(self, model: nn.Module, loss: Callable[[int], tuple[Tensor, float]]) -> None:
         super().__init__()
         self.model = model
-        self.given = batches, loss, processes  # in a tuple, as a loss that is a module is no part of this one
+        self.forward = loss
         # Used by no batch: torch's advice to no longer look for parameters that are not used would be of no help.
         self.spare = nn.Parameter(torch.zeros_like(next(model.parameters()).detach().flatten()[:1]))
-        devices = {parameter.device for parameter in model.parameters()}
-        self.device = devices.pop() if len(devices) == 1 else None  # a model on several sends things on by itself
 
-    def forward(self, step: int) -> tuple[Tensor, float]:
-        """The sum, with a gradient, and the count."""
-        batches, loss, processes = self.given
-        batch, weight = batches(step), 1.0
-        if processes.size > 1:
-            batch, weight = share(batch, processes.rank, processes.size)
-        found = loss(self.model, batch if self.device is None else moved(batch, self.device))
-        pair = isinstance(found, tuple) and len(found) == 2
-        total, count = found if pair else (found, weight)
-        _check(total)
-        if not pair:
-            return total * weight if weight != 1 else total, count
-        return _pair(total, count, weight)
+
+def _sum_and_count(found: Any, rows: float) -> tuple[Tensor, float]:
+    """What a loss returned, as a sum and a number of terms; a mean is one over ``rows``."""
+    pair = isinstance(found, tuple) and len(found) == 2
+    total, count = found if pair else (found, rows)
+    _check(total)
+    if pair:
+        return _pair(total, count, rows)
+    return total * rows if rows != 1 else total, count
 
 
 def share(batch: Any, rank: int, size: int) -> tuple[Any, float]:

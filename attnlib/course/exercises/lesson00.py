@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlib.course.grading.exercise import Exercise, Misconception
+from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
 def _weighted_mean(weights, values):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnlib import data
-from attnlib.course.grading.exercise import Exercise, Misconception
+from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
 def _weights(x, data, h):

@@ -6,7 +6,7 @@ import numpy as np
 
 from attnlib.core.attention import attention
 from attnlib.core.softmax import masked_softmax
-from attnlib.course.grading.exercise import Exercise, Misconception
+from attnlib.course.exercises.exercise import Exercise, Misconception
 from attnlib.scores import dot
 
 

@@ -6,7 +6,7 @@ from math import ceil, floor, log
 
 import numpy as np
 
-from attnlib.course.grading.exercise import Exercise, Misconception
+from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
 def _score(log_p, n, alpha):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from attnlib.course.exercises.exercise import Exercise, Misconception
 from attnlib.course.grading.diagnosis import describe, form
-from attnlib.course.grading.exercise import Exercise, Misconception
 from attnlib.course.grading.trial import Outcome, outcomes
 from attnlib.course.grading.values import Rules, agree
 

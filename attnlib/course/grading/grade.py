@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import compare, messages
-from attnlib.course.grading.exercise import Exercise
 from attnlib.course.grading.sandbox import Run, run
 from attnlib.course.grading.stub import is_stub
 from attnlib.course.grading.trial import Outcome, make_cases, outcomes

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from attnlib.course.grading.exercise import Exercise
+from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading.sandbox import Run
 from attnlib.course.grading.trial import Failure
 from attnlib.course.grading.values import kind_of

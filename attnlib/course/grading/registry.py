@@ -7,7 +7,7 @@ import pkgutil
 import re
 
 from attnlib.course import exercises as package
-from attnlib.course.grading.exercise import Exercise
+from attnlib.course.exercises.exercise import Exercise
 
 _MODULE = re.compile(r"lesson(\d\d)")
 

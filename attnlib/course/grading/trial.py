@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.course.grading.exercise import Exercise
+from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading.values import Reading, UnreadableError, kind_of, read, same_input
 
 _INSTALLED = (
