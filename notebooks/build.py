@@ -38,7 +38,7 @@ from building.sides import State, advice, sources, state, without_slides
 COURSE = Course(Path(__file__).resolve().parent.parent)
 
 # The syllabus in the README stands between these two lines.
-SYLLABUS = "<!-- syllabus: made from attnlib/course.py by make build -->"
+SYLLABUS = "<!-- syllabus: made from attnlib/course/lessons.py by make build -->"
 END_OF_SYLLABUS = "<!-- end of syllabus -->"
 
 
@@ -114,7 +114,7 @@ def backup(path: Path) -> Path:
 
 def claims(_course: Course) -> str:
     """The ledger of claims."""
-    return importlib.import_module("attnlib.claims").as_markdown()
+    return importlib.import_module("attnlib.course.claims").as_markdown()
 
 
 def syllabus(course: Course) -> str | None:

@@ -71,7 +71,7 @@ class PointerNetwork(nn.Module):
         check_at_least_one("d_model", d_model)
         check_one_of("encoder", encoder, get_args(Encoder))
         self.d_in, self.encoder = d_in, encoder
-        self.enter = nn.Linear(d_in, d_model)
+        self.embed = nn.Linear(d_in, d_model)
         if encoder == "set":
             self.read = nn.Sequential(nn.Tanh(), nn.Linear(d_model, d_model))
         else:
@@ -149,7 +149,7 @@ class PointerNetwork(nn.Module):
 
     def _encode(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What the decoder reads of each input, what it compares with, and its first state."""
-        inputs = self.enter(x)
+        inputs = self.embed(x)
         if self.encoder == "set":
             encoded = self.read(inputs)
             return inputs, encoded, encoded.mean(1)[None]

@@ -8,7 +8,7 @@ from attnlib.course.grading.patterns import pattern
 from attnlib.course.grading.values import (
     Leaf,
     Path,
-    Reading,
+    Leaves,
     Rules,
     entries_agree,
     leaf_agrees,
@@ -18,7 +18,7 @@ from attnlib.course.grading.values import (
 from attnlib.course.grading.words import KINDS, count_of, number, pair, place, shape_of
 
 
-def describe(expected: Reading, got: Reading, rules: Rules) -> str:
+def describe(expected: Leaves, got: Leaves, rules: Rules) -> str:
     """The first difference between two outputs that do not agree.
 
     A typed-in value (`rules.loose`) is not told the number that is expected.
@@ -49,7 +49,7 @@ def _capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _structure(expected: Reading, got: Reading, rules: Rules) -> str:
+def _structure(expected: Leaves, got: Leaves, rules: Rules) -> str:
     wanted, came = form(expected), form(got)
     if got.keys() == {()} and got[()].kind == "N":
         return f"None came, {wanted} was expected. Did you forget `return`?"
@@ -63,25 +63,25 @@ def _structure(expected: Reading, got: Reading, rules: Rules) -> str:
     return words
 
 
-def form(reading: Reading) -> str:
+def form(leaves: Leaves) -> str:
     """What an output is made of, with an article.
 
     >>> from attnlib.course.grading.values import read
     >>> form(read(np.ones((2, 3)))), form(read((1, 2)))
     ('an array of shape (2, 3)', 'a tuple or list of 2 parts')
     """
-    if reading.keys() == {()}:
-        leaf = reading[()]
+    if leaves.keys() == {()}:
+        leaf = leaves[()]
         if leaf.kind in "NU" and not leaf.array.ndim:
             return "None" if leaf.kind == "N" else f"the string {number(leaf.array)}"
         return f"an array of {shape_of(leaf)}" if leaf.array.ndim else "a single number"
-    firsts = {path[0] for path in reading}
+    firsts = {path[0] for path in leaves}
     what = "a tuple or list" if all(isinstance(key, int) for key in firsts) else "a dictionary"
     return f"{what} of {len(firsts)} {'part' if len(firsts) == 1 else 'parts'}"
 
 
-def _keys(reading: Reading) -> str:
-    return ", ".join(repr(key) for key in dict.fromkeys(path[0] for path in reading))
+def _keys(leaves: Leaves) -> str:
+    return ", ".join(repr(key) for key in dict.fromkeys(path[0] for path in leaves))
 
 
 def _leaf(expected: Leaf, got: Leaf, rules: Rules) -> str:

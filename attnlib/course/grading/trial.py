@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from attnlib.course.exercises.exercise import Exercise
-from attnlib.course.grading.values import Reading, UnreadableError, kind_of, read, same_input
+from attnlib.course.grading.values import Leaves, UnreadableError, kind_of, read, same_input
 
 _INSTALLED = (
     *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
@@ -41,7 +41,7 @@ class Outcome:
     """What one call gave: an output and its arrays, or why there is none."""
 
     output: Any = None
-    reading: Reading | None = None
+    leaves: Leaves | None = None
     unreadable: str = ""
     failure: Failure | None = None
     changed: tuple[int, ...] = ()

@@ -27,7 +27,7 @@ class Leaf:
 
 
 Path = tuple[Any, ...]
-Reading = dict[Path, Leaf]
+Leaves = dict[Path, Leaf]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Rules:
     loose: bool = False  # a typed-in value: 3 for 3.0, "b" for "B"
 
 
-def read(value: Any) -> Reading:
+def read(value: Any) -> Leaves:
     """The arrays in `value`, by their place in it: `()` for an array, `(0,)` for the first of a tuple.
 
     Raises `UnreadableError` for a function, a set, a generator, an array of Python objects, ...
@@ -50,7 +50,7 @@ def read(value: Any) -> Reading:
     return _read(value, (), "")
 
 
-def _read(value: Any, path: Path, name: str) -> Reading:
+def _read(value: Any, path: Path, name: str) -> Leaves:
     if isinstance(value, dict):
         parts = [(key, repr(key), part) for key, part in value.items()]
     elif isinstance(value, tuple) or (isinstance(value, list) and not _is_array_like(value)):
@@ -58,10 +58,10 @@ def _read(value: Any, path: Path, name: str) -> Reading:
         parts = [(i, names[i], part) for i, part in enumerate(value)]
     else:
         return {path: _leaf(value, name)}
-    reading: Reading = {}
+    leaves: Leaves = {}
     for key, part_name, part in parts:
-        reading |= _read(part, (*path, key), part_name)
-    return reading
+        leaves |= _read(part, (*path, key), part_name)
+    return leaves
 
 
 def _is_array_like(value: list[Any]) -> bool:
@@ -127,7 +127,7 @@ def _short(text: str, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def agree(expected: Reading, got: Reading, rules: Rules, *, strict: bool = True) -> bool:
+def agree(expected: Leaves, got: Leaves, rules: Rules, *, strict: bool = True) -> bool:
     """Whether two outputs have the same parts, shapes, kinds and numbers.
 
     With `strict` a tensor must be a tensor.
