@@ -3,7 +3,8 @@
 It may use everything; nothing outside it uses it.
 """
 
-from attnlib.course.lesson_map import course_map
-from attnlib.course.lessons import LESSONS, PARTS, Lesson, as_markdown
+from attnlib._lazy import lazy
 
-__all__ = ["LESSONS", "PARTS", "Lesson", "as_markdown", "course_map"]
+__all__, __getattr__, __dir__ = lazy(
+    "attnlib.course", {"lesson_map": ["course_map"], "lessons": ["LESSONS", "PARTS", "Lesson", "as_markdown"]}
+)

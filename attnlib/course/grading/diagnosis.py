@@ -7,8 +7,8 @@ import numpy as np
 from attnlib.course.grading.patterns import pattern
 from attnlib.course.grading.values import (
     Leaf,
-    Path,
     Leaves,
+    Path,
     Rules,
     entries_agree,
     leaf_agrees,
@@ -63,25 +63,25 @@ def _structure(expected: Leaves, got: Leaves, rules: Rules) -> str:
     return words
 
 
-def form(leaves: Leaves) -> str:
+def form(reading: Leaves) -> str:
     """What an output is made of, with an article.
 
     >>> from attnlib.course.grading.values import read
     >>> form(read(np.ones((2, 3)))), form(read((1, 2)))
     ('an array of shape (2, 3)', 'a tuple or list of 2 parts')
     """
-    if leaves.keys() == {()}:
-        leaf = leaves[()]
+    if reading.keys() == {()}:
+        leaf = reading[()]
         if leaf.kind in "NU" and not leaf.array.ndim:
             return "None" if leaf.kind == "N" else f"the string {number(leaf.array)}"
         return f"an array of {shape_of(leaf)}" if leaf.array.ndim else "a single number"
-    firsts = {path[0] for path in leaves}
+    firsts = {path[0] for path in reading}
     what = "a tuple or list" if all(isinstance(key, int) for key in firsts) else "a dictionary"
     return f"{what} of {len(firsts)} {'part' if len(firsts) == 1 else 'parts'}"
 
 
-def _keys(leaves: Leaves) -> str:
-    return ", ".join(repr(key) for key in dict.fromkeys(path[0] for path in leaves))
+def _keys(reading: Leaves) -> str:
+    return ", ".join(repr(key) for key in dict.fromkeys(path[0] for path in reading))
 
 
 def _leaf(expected: Leaf, got: Leaf, rules: Rules) -> str:

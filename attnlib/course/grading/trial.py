@@ -41,7 +41,7 @@ class Outcome:
     """What one call gave: an output and its arrays, or why there is none."""
 
     output: Any = None
-    leaves: Leaves | None = None
+    reading: Leaves | None = None
     unreadable: str = ""
     failure: Failure | None = None
     changed: tuple[int, ...] = ()

@@ -58,10 +58,10 @@ def _read(value: Any, path: Path, name: str) -> Leaves:
         parts = [(i, names[i], part) for i, part in enumerate(value)]
     else:
         return {path: _leaf(value, name)}
-    leaves: Leaves = {}
+    reading: Leaves = {}
     for key, part_name, part in parts:
-        leaves |= _read(part, (*path, key), part_name)
-    return leaves
+        reading |= _read(part, (*path, key), part_name)
+    return reading
 
 
 def _is_array_like(value: list[Any]) -> bool:
