@@ -34,7 +34,7 @@ def main() -> None:
     upgrade = parser.parse_args().upgrade
     if not shutil.which("uv"):
         sys.exit("make constraints needs uv, which is no part of the course: pip install uv, anywhere on the PATH.")
-    oldest, newest = supported(ROOT)
+    oldest, *_, newest = supported(ROOT)
     asked = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     old = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     solved = solve(pins(asked), old, f"{oldest}.0", upgrade=upgrade)
