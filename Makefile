@@ -1,4 +1,4 @@
-# Everything happens in .venv, which the first target that needs it sets up.
+# Everything happens in .venv, which every target that needs it sets up, or mends.
 PYTHON ?= python3
 PY := .venv/bin/python
 LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
@@ -6,10 +6,10 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint format build pull parity book bench seeds
+.PHONY: help lab test lint format build pull parity book bench seeds constraints always
 
 help: ## say what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 lab: .venv/learner ## open the course in JupyterLab (LAB_ARGS="--port 9000" is passed on)
 	$(PY) -m jupyterlab --config=notebooks/lab/config.py $(LAB_ARGS)
@@ -21,6 +21,7 @@ test: lint ## check everything: style, tests, examples, every lesson (PYTEST_ARG
 lint: .venv/tester ## check the style of the code
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
+	.venv/bin/lint-imports --no-logo
 
 format: .venv/tester ## put the code in style
 	$(PY) -m ruff check --fix
@@ -47,23 +48,13 @@ bench: .venv/bench ## compare with other implementations, in about five minutes,
 seeds: .venv/tester ## train the translators of lesson 12 from five seeds each, and write benchmarks/SEEDS.md
 	$(PY) benchmarks/seeds.py
 
-# One empty file each says what is installed: a second run costs nothing.
-.venv/learner: requirements.txt constraints.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo 'The course needs Python 3.11 or newer; "$(PYTHON)" is not. Try: make lab PYTHON=python3.12' >&2; exit 1; }
-	@echo 'Setting up .venv: about 1.3 GB, once.'
-	@test -x $(PY) || $(PYTHON) -m venv .venv
-	$(PY) -m pip install -r requirements.txt
-	@touch $@
+constraints: ## solve for one version of everything, on all Pythons at once (UPGRADE=1 the newest; needs uv)
+	$(PYTHON) tools/solve_constraints.py $(if $(UPGRADE),--upgrade)
 
-.venv/tester: .venv/learner
-	$(PY) -m pip install --quiet -c constraints.txt -e '.[test]'
-	@touch $@
+# The script knows what is there and what has changed; asked again, it does nothing.
+.venv/learner .venv/tester .venv/bench .venv/book: always
+	@command -v '$(PYTHON)' >/dev/null || { \
+	  echo 'There is no "$(PYTHON)" here. Name a Python that the course supports: make lab PYTHON=python3.12' >&2; exit 1; }
+	@'$(PYTHON)' tools/setup_environment.py $(@F)
 
-.venv/bench: .venv/tester
-	$(PY) -m pip install --quiet -c constraints.txt -e '.[bench]'
-	@touch $@
-
-.venv/book: .venv/learner
-	$(PY) -m pip install --quiet -c constraints.txt -e '.[book]'
-	@touch $@
+always:

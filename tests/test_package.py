@@ -126,7 +126,7 @@ def test_show_source_shows_what_runs():
 def test_the_environment_check_says_what_is_missing(monkeypatch, capsys):
     environment.check_environment()
     assert "Everything is there" in capsys.readouterr().out
-    monkeypatch.setattr(environment, "PACKAGES", ("numpy", "no-such-package"))
+    monkeypatch.setattr(environment, "PACKAGES", {"numpy": "numpy", "no-such-package": "none"})
     monkeypatch.setattr(environment, "_tested", lambda: {"numpy": "0.1"})
     environment.check_environment()
     said = capsys.readouterr().out
