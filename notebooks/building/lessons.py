@@ -36,7 +36,7 @@ kernelspec:
 ---
 
 """
-METADATA = {"tags": list, "slideshow": dict, "figure": str}
+METADATA = {"tags": list, "slideshow": dict, "figure": str, "within": int | float | dict}
 
 
 class LessonError(Exception):
@@ -115,6 +115,7 @@ class Cell:
     tags: tuple[str, ...] = ()
     slide: str | None = None
     figure: str | None = None
+    within: float | dict[str, float] | None = field(default=None, hash=False)
     id: str = field(default="", compare=False)
 
     @property
@@ -141,6 +142,8 @@ class Cell:
             found["slideshow"] = {"slide_type": self.slide}
         if self.figure is not None:
             found["figure"] = self.figure
+        if self.within is not None:
+            found["within"] = self.within
         return found
 
     def digest(self) -> str:
@@ -158,8 +161,16 @@ def to_cell(node: NotebookNode) -> Cell:
         tags=tuple(metadata.get("tags", ())),
         slide=metadata.get("slideshow", {}).get("slide_type") or None,
         figure=metadata.get("figure"),
+        within=_as_in_json(metadata.get("within")),
         id=node.get("id", ""),
     )
+
+
+def _as_in_json(within: object) -> object:
+    """Write 5.0 as 5, as JupyterLab does when it saves a notebook."""
+    if isinstance(within, dict):
+        return {word: _as_in_json(distance) for word, distance in within.items()}
+    return int(within) if isinstance(within, float) and within.is_integer() else within
 
 
 def _trim(text: str) -> str:
@@ -188,7 +199,8 @@ def _check_metadata(name: str, metadata: dict[str, object]) -> None:
         if key not in METADATA:
             raise LessonError(f"{name} has metadata {key!r}. A source knows {', '.join(METADATA)}.")
         if not isinstance(value, METADATA[key]):
-            raise LessonError(f"{name} has {key}: {value!r}. Expected a {METADATA[key].__name__}.")
+            wanted = getattr(METADATA[key], "__name__", METADATA[key])
+            raise LessonError(f"{name} has {key}: {value!r}. Expected a {wanted}.")
     extra = set(metadata.get("slideshow", ())) - {"slide_type"}
     if extra:
         raise LessonError(f"{name} has slideshow: {sorted(extra)[0]}. A source knows slide_type.")
