@@ -87,7 +87,7 @@ def test_numbers_that_are_near_enough(stored, fresh):
         ("0.46 then 0.5", "then 0.46 0.5", "a number is stored, a fresh run has `then` there"),
         ("0.46", "0.46 0.47", "1 numbers are stored, a fresh run prints 2"),
         ("0.46", "nan", "1 numbers are stored, a fresh run prints 0"),
-        ("run 0: 0.46", "run 1: 0.46", "0 became 1: 1 apart, which within does not let move"),
+        ("run 0: 0.46", "run 1: 0.46", "0 became 1: 1 apart, which may not move"),
         ("x (2, 3) 0.5", "x (2, 4) 0.5", "`3)` is stored, a fresh run has `4)` there"),
         ("1e5", "2e5", "100000 apart"),
         ("1,234.5", "1,235.5", "1 apart"),

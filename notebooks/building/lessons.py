@@ -20,6 +20,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from .excursions import FOLDED, in_excursions, starts
+
 MAX_SLIDE_LINES = 5
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # Without jupytext's version number: an upgrade of jupytext is no edit of a lesson.
@@ -58,6 +60,11 @@ class Course:
     def figures(self) -> Path:
         """The folder of the pictures."""
         return self.root / "figures"
+
+    @property
+    def minutes(self) -> Path:
+        """What the package knows of how long lessons take."""
+        return self.root / "attnlib" / "minutes.json"
 
     def lessons(self) -> list[Lesson]:
         """Every lesson that has a source, in order."""
@@ -225,18 +232,18 @@ def to_node(cell: Cell, **fields: object) -> NotebookNode:
     return make(cell.source, metadata=cell.metadata(), **fields)
 
 
-def default_slide(cell: Cell, *, first: bool = False) -> str:
-    """What a cell is in the deck if its source does not say: a slide, or only for reading."""
+def default_slide(cell: Cell, *, first: bool = False, aside: bool = False) -> str:
+    """What a cell is in the deck if its source does not say: a slide, or only for reading, as excursions are."""
     heading = re.match(r"#{1,2} ", cell.source) and cell.lines <= MAX_SLIDE_LINES
     shown = first or cell.figure if cell.kind == "code" else first or heading
-    return "slide" if shown else "skip"
+    return "slide" if shown and not aside else "skip"
 
 
 def with_slides(cells: Sequence[Cell]) -> list[Cell]:
     """Give every cell the slide type that the deck will use."""
     return [
-        cell if cell.slide is not None else replace(cell, slide=default_slide(cell, first=i == 0))
-        for i, cell in enumerate(cells)
+        cell if cell.slide is not None else replace(cell, slide=default_slide(cell, first=i == 0, aside=aside))
+        for i, (cell, aside) in enumerate(zip(cells, in_excursions(cells), strict=True))
     ]
 
 
@@ -249,6 +256,9 @@ def unrun_notebook(cells: Sequence[Cell], number: str) -> NotebookNode:
     """Make the notebook of a lesson, not yet run, with the fingerprints that tell a later edit apart."""
     cells = with_slides(cells)
     nodes = [to_node(cell, id=f"{number}-{cell_id(i)}") for i, cell in enumerate(cells)]
+    for cell, node in zip(cells, nodes, strict=True):
+        if starts(cell):
+            node.metadata[FOLDED] = True
     metadata = {
         "kernelspec": KERNEL,
         "attnlib": {"cells": " ".join(cell.digest() for cell in cells)},

@@ -71,14 +71,14 @@ def _positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0
 
 
-def numbers(text: str, within: Within) -> list[Number]:
+def numbers(text: str, within: Within | None) -> list[Number]:
     """The numbers of a text, in order."""
     entries = [0, *(found.start() for found in ENTRY.finditer(text))]
     found = (match for match in NUMBER.finditer(text) if not match["shape"])
     return [_number(text, match, max(start for start in entries if start <= match.start()), within) for match in found]
 
 
-def _number(text: str, match: re.Match, entry: int, within: Within) -> Number:
+def _number(text: str, match: re.Match, entry: int, within: Within | None) -> Number:
     whole, value = not match["soft"], match.group()
     percent = match["percent"] is not None
     distance, follows = within, False
@@ -113,7 +113,7 @@ def _words(text: str) -> list[str | None]:
     return words + text[end:].split()
 
 
-def moved(stored: str, fresh: str, within: Within) -> str:
+def moved(stored: str, fresh: str, within: Within | None) -> str:
     """Say what differs between a stored text and a fresh one beyond what may; empty if nothing does."""
     if stored == fresh:
         return ""
@@ -139,7 +139,7 @@ def _near(stored: Number, fresh: Number) -> bool:
 
 
 def _how_far(stored: str, fresh: str, a: Number, b: Number) -> str:
-    allowed = f"within allows {a.distance:g}" if a.distance else "which within does not let move"
+    allowed = f"within allows {a.distance:g}" if a.distance else "which may not move"
     apart = f"{abs(a.value - b.value):.6g} apart, {allowed}"
     lines = f"  stored: {_line(stored, a.start)}\n  fresh:  {_line(fresh, b.start)}"
     return f"{a.text} became {b.text}: {apart}\n{lines}"
@@ -165,7 +165,9 @@ def texts(outputs: Sequence[NotebookNode]) -> Iterator[tuple[str, NotebookNode, 
                 yield kind, output["data"], kind
 
 
-def settle(stored: Sequence[NotebookNode], fresh: Sequence[NotebookNode], within: Within) -> tuple[list, str]:
+def settle(
+    stored: Sequence[NotebookNode], fresh: Sequence[NotebookNode], within: Within | None
+) -> tuple[list[NotebookNode], str]:
     """Fresh outputs with the stored text wherever it is near enough, and what is wrong with the first that is not."""
     settled, wrong = deepcopy(list(fresh)), ""
     old = defaultdict(list)

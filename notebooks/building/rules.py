@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from .excursions import excursion_problems
 from .lessons import Cell, raised_untagged, tags_of, to_cell, where
 from .numbers import distance_problems, well_formed
 
@@ -32,6 +33,7 @@ def source_problems(cells: Sequence[Cell]) -> list[str]:
     if not cells:
         return ["the lesson has no cells"]
     found = [problem for number, cell in enumerate(cells, 1) for problem in _cell_problems(where(number, cell), cell)]
+    found += [f"{where(index + 1, cells[index])} {problem}" for index, problem in excursion_problems(cells)]
     names = Counter(cell.figure for cell in cells if cell.figure)
     found += [f"two cells have the figure name {name!r}" for name, count in names.items() if count > 1]
     return found
