@@ -120,6 +120,17 @@ def test_a_build_writes_the_minutes_and_runs_nothing_for_it(course, line, no_run
     assert build.main(["--check"], course) == 0
 
 
+def test_another_formula_rewrites_a_lesson_that_is_up_to_date(course, line, no_run, monkeypatch, capsys):
+    edit_source(line, "What does it look like?", "What does it look like? 5 minutes.")
+    assert build.main([], course) == 0
+    monkeypatch.setattr("building.minutes.MINUTES_A_FIGURE", 60)
+    assert (state(line), build.main(["--check"], course)) == (State.CURRENT, 1)
+    assert "01_line states other minutes than it takes" in capsys.readouterr().out
+    assert build.main([], course) == 0
+    assert "look like? 60 minutes." in line.source.read_text()
+    assert build.main(["--check"], course) == 0
+
+
 def test_minutes_are_not_written_over_an_edited_notebook(course, line, capsys):
     edit_source(line, "What does it look like?", "What does it look like? 5 minutes.")
     assert build.main([], course) == 0
@@ -170,6 +181,16 @@ def test_a_change_of_prose_keeps_the_outputs(course, line, no_run, old, new):
     edit_source(line, old, new)
     assert build.main([], course) == 0
     assert state(line) is State.CURRENT
+
+
+def test_another_distance_keeps_the_outputs_if_it_says_something(course, monkeypatch, capsys):
+    last = course.lessons()[2]
+    edit_source(last, "1 + 1", "0.25 + 0.25")
+    assert build.main([], course) == 0
+    monkeypatch.setattr(build, "run", None)
+    edit_source(last, "{code-cell}\n", "{code-cell}\n:within: 0.1\n\n")
+    assert build.main([], course) == 0
+    assert (state(last), read_notebook(last.notebook).cells[1].metadata.within) == (State.CURRENT, 0.1)
 
 
 @pytest.mark.parametrize(
