@@ -27,7 +27,7 @@ format: .venv/tester ## put the code in style
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-build: .venv/tester ## source -> notebook, for changed lessons (NB=01 that one, ALL=1 all, FORCE=1 discards edits in it)
+build: .venv/tester ## source -> notebook, for changed lessons (NB=01 runs that one, ALL=1 all, FORCE=1 discards edits in it)
 	$(PY) notebooks/build.py $(NB) $(if $(ALL),--all) $(if $(FORCE),--force)
 
 pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB=01; FORCE=1 discards the source's)

@@ -1,4 +1,4 @@
-"""What every test runs under, and the half of checking a lesson that nbval leaves out: its pictures.
+"""What every test runs under, and what nbval leaves out of checking a lesson: its pictures, and how far numbers move.
 
 This file lies at the root because pytest hands a lesson in ``notebooks/`` only to the files above it.
 """
@@ -13,12 +13,14 @@ import nbval.kernel
 import pytest
 from nbval.plugin import IPyNbCell, NbCellError
 
+from building.numbers import lenient
 from building.pictures import differences
 from building.running import environment, patient
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="attnlib-")
 os.environ.update(environment(Path(SCRATCH.name)))
 nbval.kernel.start_new_kernel = patient(nbval.kernel.start_new_kernel)
+IPyNbCell.compare_outputs = lenient(IPyNbCell.compare_outputs)
 
 LESSON = re.compile(r"notebooks/(\d\d)_\w+\.ipynb(?=::)")
 ADVICE = """\

@@ -1,8 +1,9 @@
 """Build the course: ``source/NN_title.md`` -> executed ``NN_title.ipynb``, the same bytes every time.
 
-python notebooks/build.py             build the lessons that changed, then the pages made from them
-python notebooks/build.py 01 02       build these, changed or not
-python notebooks/build.py --all       build every lesson
+python notebooks/build.py             build the lessons that changed, then the pages made from them;
+                                      where only prose changed, outputs are kept and nothing is run
+python notebooks/build.py 01 02       run and build these, changed or not
+python notebooks/build.py --all       run and build every lesson
 python notebooks/build.py --pull 01   bring an edit made in JupyterLab back to the source
 python notebooks/build.py --check     say what a build would do; exit 1 if anything
 python notebooks/build.py --force ... let one side win where both were edited; the other is backed up
@@ -18,6 +19,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from nbformat import NotebookNode
+
 from building.lessons import (
     Cell,
     Course,
@@ -27,13 +30,22 @@ from building.lessons import (
     read_notebook,
     read_source,
     to_cells,
-    unrun_notebook,
     write_source,
 )
+from building.minutes import CORE_LIMIT, as_json, minutes, with_minutes
 from building.pictures import gallery, write_figures
 from building.rules import output_problems, source_problems
 from building.running import run, tidy
-from building.sides import State, advice, sources, state, without_slides
+from building.sides import (
+    State,
+    advice,
+    not_yet_run,
+    sources,
+    state,
+    with_old_outputs,
+    without_notes,
+    without_slides,
+)
 
 COURSE = Course(Path(__file__).resolve().parent.parent)
 
@@ -42,25 +54,32 @@ SYLLABUS = "<!-- syllabus: made from attnlib/course/lessons.py by make build -->
 END_OF_SYLLABUS = "<!-- end of syllabus -->"
 
 
-def build(lesson: Lesson, *, force: bool = False) -> int:
-    """Run a lesson and write its notebook and pictures; nothing is written if anything is wrong.
+def build(lesson: Lesson, *, force: bool = False, rerun: bool = True) -> str:
+    """Write a lesson's notebook and pictures, and say so; nothing is written if anything is wrong.
 
-    Returns the number of pictures.
+    Without ``rerun``, outputs are kept where only prose has changed since the last build.
     """
-    cells = sources(lesson)
+    cells = with_minutes(sources(lesson))
     edited = state(lesson) in (State.NOTEBOOK, State.CONFLICT)
     if edited and not force:
         raise LessonError(advice(lesson))
     _raise_if(source_problems(cells))
-    notebook = unrun_notebook(cells, lesson.number)
-    run(notebook, lesson.notebook.parent)
-    tidy(notebook)
-    _raise_if(output_problems(notebook))
+    kept = None if rerun else with_old_outputs(lesson, cells)
+    notebook = kept or _run(lesson, cells)
     if edited:
         say(f"{lesson.name}: the edited notebook is kept as {backup(lesson.notebook).name}")
     canonise(lesson, cells)
     replace_text(lesson.notebook, notebook_text(notebook))
-    return write_figures(lesson, notebook)
+    drawn = write_figures(lesson, notebook)
+    return "no code has changed, outputs kept" if kept else f"built, {drawn} figures"
+
+
+def _run(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode:
+    notebook = not_yet_run(lesson, cells)
+    run(notebook, lesson.notebook.parent)
+    tidy(notebook)
+    _raise_if(output_problems(notebook))
+    return notebook
 
 
 def pull(lesson: Lesson, *, force: bool = False) -> str:
@@ -95,11 +114,15 @@ def _raise_if(problems: Sequence[str]) -> None:
 
 
 def canonise(lesson: Lesson, cells: Sequence[Cell]) -> None:
-    """Put a source in canonical form, so that a pull changes what was edited and nothing else."""
+    """Put a source in canonical form, minutes included, so that a pull changes what was edited and nothing else."""
     text = write_source(cells)
-    if text != lesson.source.read_text("utf-8"):
+    if text == lesson.source.read_text("utf-8"):
+        return
+    if cells != sources(lesson):
+        say(f"{lesson.name}: source/{lesson.source.name} now says {minutes(cells)}")
+    else:
         say(f"{lesson.name}: put source/{lesson.source.name} in canonical form (layout only)")
-        replace_text(lesson.source, text)
+    replace_text(lesson.source, text)
 
 
 def backup(path: Path) -> Path:
@@ -134,8 +157,17 @@ def syllabus(course: Course) -> str | None:
 PAGES: dict[str, Callable[[Course], str | None]] = {
     "figures/README.md": gallery,
     "notebooks/CLAIMS.md": claims,
+    "attnlib/course/minutes.json": as_json,
     "README.md": syllabus,
 }
+
+
+def write_minutes(course: Course) -> None:
+    """Write how long all lessons take, for the package to know before a lesson shows it."""
+    text = as_json(course)
+    if not course.minutes.exists() or course.minutes.read_text("utf-8") != text:
+        replace_text(course.minutes, text)
+        say(f"{course.minutes.relative_to(course.root)}: written")
 
 
 def stale_pages(course: Course) -> dict[str, str]:
@@ -151,11 +183,17 @@ def stale_pages(course: Course) -> dict[str, str]:
 def publish(course: Course) -> None:
     """Write what is made from the notebooks: the pictures of those that are up to date, and the pages."""
     for lesson in course.lessons():
+        if text := without_notes(lesson):
+            replace_text(lesson.notebook, text)
+            say(f"{lesson.name}: took out what JupyterLab had noted in it")
         if state(lesson) is State.CURRENT:
             write_figures(lesson, read_notebook(lesson.notebook))
     for path, text in stale_pages(course).items():
         replace_text(course.root / path, text)
         say(f"{path}: written")
+    found = [(lesson, minutes(sources(lesson)).core) for lesson in course.lessons()]
+    if late := [f"{lesson.number} ({core})" for lesson, core in found if core > CORE_LIMIT]:
+        say(f"Longer than {CORE_LIMIT} minutes without their excursions: {', '.join(late)}")
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -173,7 +211,14 @@ def say(line: str) -> None:
 
 def check(course: Course) -> int:
     """Say what a build would do."""
-    late = [advice(lesson) for lesson in course.lessons() if state(lesson) is not State.CURRENT]
+    lessons = course.lessons()
+    late = [advice(lesson) for lesson in lessons if state(lesson) is not State.CURRENT]
+    late += [
+        f"{lesson.name} states other minutes than it takes: make build" for lesson in lessons if misstated(lesson)
+    ]
+    late += [
+        f"{lesson.name} has notes of JupyterLab's in it: make build" for lesson in lessons if without_notes(lesson)
+    ]
     late += [f"{path} is not current: make build" for path in stale_pages(course)]
     late += [f"{path.name} belongs to no source: delete it" for path in course.orphans()]
     for line in late:
@@ -189,18 +234,28 @@ def chosen(course: Course, numbers: Sequence[str], *, every: bool) -> list[Lesso
         raise LessonError(f"There is no lesson {', '.join(sorted(unknown))}.")
     if numbers:
         return [lesson for lesson in lessons if lesson.number in numbers]
-    return lessons if every else [lesson for lesson in lessons if state(lesson) is not State.CURRENT]
+    return [lesson for lesson in lessons if every or misstated(lesson) or state(lesson) is not State.CURRENT]
+
+
+def misstated(lesson: Lesson) -> bool:
+    """Whether a lesson's source states other minutes than it takes."""
+    cells = sources(lesson)
+    return with_minutes(cells) != cells
 
 
 def work(course: Course, args: argparse.Namespace) -> int:
     """Do what the command line asks for; return the exit status."""
     failed = 0
-    for lesson in chosen(course, [number.zfill(2) for number in args.lessons], every=args.all):
+    numbers = [number.zfill(2) for number in args.lessons]
+    if not args.pull:
+        write_minutes(course)
+    for lesson in chosen(course, numbers, every=args.all):
         try:
             if args.pull:
-                say(f"{lesson.name}: {pull(lesson, force=args.force)}")
+                done = pull(lesson, force=args.force)
             else:
-                say(f"{lesson.name}: built, {build(lesson, force=args.force)} figures")
+                done = build(lesson, force=args.force, rerun=bool(numbers) or args.all)
+            say(f"{lesson.name}: {done}")
         except LessonError as error:
             failed += 1
             print(f"{lesson.name} is left as it was.\n  {error}", file=sys.stderr, flush=True)
@@ -213,7 +268,7 @@ def main(argv: Sequence[str] | None = None, course: Course = COURSE) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lessons", nargs="*", metavar="NN", help="lesson numbers")
-    parser.add_argument("--all", action="store_true", help="every lesson, changed or not")
+    parser.add_argument("--all", action="store_true", help="every lesson, run again, changed or not")
     parser.add_argument("--force", action="store_true", help="overwrite the edited side, leaving a backup")
     parser.add_argument("--pull", action="store_true", help="notebook -> source")
     parser.add_argument("--check", action="store_true", help="write nothing")

@@ -15,7 +15,7 @@ import pytest
 from nbformat import write
 
 from build import COURSE
-from building.lessons import LessonError, read_notebook
+from building.lessons import Cell, LessonError, read_notebook, unrun_notebook
 from building.running import SECONDS_A_CELL
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
@@ -191,3 +191,20 @@ def test_a_lesson_opens_and_runs_in_jupyterlab(lab, page, path):
     assert page.locator(".jp-toastContainer").get_by_text("news").count() == 0
     assert page.errors == []
     assert elsewhere(lab, page.asked) == []
+
+
+def test_an_excursion_is_folded_until_it_is_asked_for(lab, page):
+    texts = ("# A lesson", "## Excursion: aside", "Left out at first.", "## The rest")
+    notebook = unrun_notebook([Cell("markdown", text) for text in texts], "99")
+    write(notebook, lab.root / "notebooks" / "99_folded.ipynb")
+    page.goto(f"{lab.url}/lab/tree/notebooks/99_folded.ipynb?token=secret&reset")
+    heading = page.locator(".jp-MarkdownCell", has_text="Excursion: aside")
+    heading.wait_for()
+    page.get_by_text("| Idle").first.wait_for()
+    page.get_by_role("heading", name="The rest").wait_for()
+    aside = page.locator(".jp-MarkdownOutput", has_text="Left out at first.")
+    assert not aside.is_visible()
+    heading.hover()
+    heading.locator(".jp-collapseHeadingButton").click()
+    aside.wait_for()
+    assert page.errors == []

@@ -7,6 +7,7 @@ import pytest
 import build
 from build import COURSE, PAGES, State, stale_pages
 from building.lessons import Lesson, canonical, read_notebook
+from building.minutes import minutes, stated
 from building.pictures import figures
 from building.rules import median_lines, output_problems, source_problems
 
@@ -38,6 +39,8 @@ def test_source_and_notebook_have_the_same_cells(lesson):
 def test_the_notebook_is_as_the_build_writes_it(lesson):
     if build.state(lesson) is State.OUTPUTS:
         pytest.fail(build.advice(lesson), pytrace=False)
+    if build.without_notes(lesson):
+        pytest.fail(f"{lesson.name}: JupyterLab has noted something in it; `make build` takes it out", pytrace=False)
 
 
 @every_lesson
@@ -52,6 +55,14 @@ def test_the_cells_are_small_and_well_marked(lesson):
     cells = build.sources(lesson)
     fail(lesson, source_problems(cells))
     assert median_lines(cells) <= 4, "half the code cells have at most four lines; move code to attnlib"
+
+
+@every_lesson
+def test_the_lesson_states_the_minutes_that_it_takes(lesson):
+    cells = build.sources(lesson)
+    if stated(cells) != str(minutes(cells)):
+        said = f"{lesson.name}: its first cell should say `{minutes(cells)}`, and says {stated(cells)!r}"
+        pytest.fail(f"{said}. `make build` writes the number where one stands", pytrace=False)
 
 
 @built_lesson

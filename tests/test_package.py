@@ -84,7 +84,7 @@ def test_every_lesson_has_the_title_that_the_course_gives_it():
         if lesson.ready:
             first = nbformat.read(ROOT / "notebooks" / f"{lesson.file}.ipynb", as_version=4).cells[0].source
             assert first.splitlines()[0] == f"# {lesson.number} · {lesson.title}"
-            assert f"{lesson.minutes} minutes" in first
+            assert f" {lesson.length} minutes" in first
     files = {path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
     assert files == {lesson.file for lesson in course.LESSONS if lesson.ready}
 

@@ -40,7 +40,7 @@ def course_map(lessons: Sequence[Lesson], parts: Mapping[int, str], *, title: st
 
 
 def _draw_lesson(ax: Axes, lesson: Lesson, at: tuple[float, float]) -> Text:
-    words = f"{lesson.number}\n{fill(lesson.title, 17)}\n{lesson.minutes} min"
+    words = f"{lesson.number}\n{fill(lesson.title, 17)}\n{lesson.length} min"
     edge, ink = (QUERY, INK) if lesson.ready else (PALE, "#666666")
     box = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": edge, "linewidth": 1.5}
     return ax.text(*at, words, ha="center", va="center", fontsize=9, color=ink, bbox=box, zorder=3)

@@ -1,15 +1,21 @@
-"""The lessons of the course: what each is called, what it needs and how long it takes. Written down once, here."""
+"""The lessons of the course: what each is called, needs and teaches, written down once, here; how long it takes."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["LESSONS", "PARTS", "Lesson", "as_markdown"]
 
 
+# Lesson -> minutes without and for its excursions. `make build` computes them from the lessons and writes the file.
+MINUTES = json.loads(Path(__file__).with_name("minutes.json").read_text("utf-8"))
+
+
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. ``minutes`` is reading, running and exercises; ``needs`` are lesson numbers.
+    """One lesson; ``needs`` are lesson numbers.
 
     ``file`` is the notebook's name without its ending, or None while the lesson is being written.
     """
@@ -17,7 +23,6 @@ class Lesson:
     number: str
     title: str
     part: int
-    minutes: int
     needs: tuple[str, ...]
     teaches: str
     file: str | None = None
@@ -27,16 +32,30 @@ class Lesson:
         """Can it be opened?"""
         return self.file is not None
 
+    @property
+    def minutes(self) -> int:
+        """Reading, running and exercises, without the excursions."""
+        return MINUTES.get(self.number, (0, 0))[0]
+
+    @property
+    def excursion_minutes(self) -> int:
+        """The same for the excursions, which no lesson needs."""
+        return MINUTES.get(self.number, (0, 0))[1]
+
+    @property
+    def length(self) -> str:
+        """Both in one, as a lesson states them: ``45``, or ``45 + 20``."""
+        return f"{self.minutes} + {self.excursion_minutes}" if self.excursion_minutes else str(self.minutes)
+
 
 PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer"}
 
 LESSONS = (
-    Lesson("00", "Start here", 1, 15, (), "the map, the notation, a first attention map", "00_start_here"),
+    Lesson("00", "Start here", 1, (), "the map, the notation, a first attention map", "00_start_here"),
     Lesson(
         "01",
         "What will the next household spend on food?",
         1,
-        45,
         ("00",),
         "Nadaraya–Watson regression, kernels, bandwidth",
         "01_nadaraya_watson",
@@ -45,7 +64,6 @@ LESSONS = (
         "02",
         "Who decides what near means?",
         1,
-        40,
         ("01",),
         "query, key, value; from distance to dot product; a learned metric",
         "02_from_kernels_to_attention",
@@ -54,7 +72,6 @@ LESSONS = (
         "03",
         "Why divide by the square root of d?",
         1,
-        40,
         ("02",),
         "scores, the matrix form, variance, saturation, entropy",
         "03_scoring_functions",
@@ -63,7 +80,6 @@ LESSONS = (
         "04",
         "Must attention be soft?",
         1,
-        45,
         ("03",),
         "soft, hard, structured, pointer attention",
         "04_kinds_of_attention",
@@ -72,7 +88,6 @@ LESSONS = (
         "05",
         "Why not one vector?",
         2,
-        45,
         ("03",),
         "attention against recurrent networks, by length",
         "05_why_attention",
@@ -81,7 +96,6 @@ LESSONS = (
         "06",
         "How can a sentence ask itself?",
         2,
-        45,
         ("03",),
         "self-attention, what its three matrices learn",
         "06_self_attention",
@@ -90,17 +104,15 @@ LESSONS = (
         "07",
         "What can two heads do that one cannot?",
         2,
-        40,
         ("06",),
         "multi-head attention, proved, built and taken apart",
         "07_multi_head_attention",
     ),
-    Lesson("08", "How does it know the order?", 2, 45, ("06",), "position, five ways", "08_position"),
+    Lesson("08", "How does it know the order?", 2, ("06",), "position, five ways", "08_position"),
     Lesson(
         "09",
         "How do you hide the future?",
         2,
-        40,
         ("07", "08"),
         "masks for padding and the future, and leaks",
         "09_masking",
@@ -109,7 +121,6 @@ LESSONS = (
         "10",
         "What survives a stack of layers?",
         3,
-        40,
         ("07",),
         "residuals, normalisation, feed-forward: the encoder layer",
         "10_blocks",
@@ -118,7 +129,6 @@ LESSONS = (
         "11",
         "How do two stacks talk?",
         3,
-        45,
         ("08", "09", "10"),
         "cross-attention, shift, teacher forcing: the whole Transformer",
         "11_encoder_and_decoder",
@@ -127,15 +137,12 @@ LESSONS = (
         "12",
         "Training a translator",
         3,
-        45,
         ("11",),
         "German numbers to English: training, and what a score hides",
         "12_training_a_translator",
     ),
-    Lesson(
-        "13", "What does it look at?", 3, 45, ("12",), "attention maps and interventions", "13_what_does_it_look_at"
-    ),
-    Lesson("14", "Decoding", 3, 40, ("12",), "greedy, beam, sampling, cache", "14_decoding"),
+    Lesson("13", "What does it look at?", 3, ("12",), "attention maps and interventions", "13_what_does_it_look_at"),
+    Lesson("14", "Decoding", 3, ("12",), "greedy, beam, sampling, cache", "14_decoding"),
 )
 
 
@@ -156,4 +163,4 @@ def _row(lesson: Lesson) -> str:
     name = f"{lesson.number} · {lesson.title}"
     if lesson.ready:
         name = f"[{name}](notebooks/{lesson.file}.ipynb)"
-    return f"| {name} | {lesson.teaches} | {lesson.minutes} | {'ready' if lesson.ready else 'planned'} |"
+    return f"| {name} | {lesson.teaches} | {lesson.length} | {'ready' if lesson.ready else 'planned'} |"

@@ -1,1 +1,1 @@
-"""What `build.py` is made of: lessons, their rules, their two sides, running them, their pictures."""
+"""What `build.py` is made of: lessons, their rules and minutes, their two sides, running and comparing them."""

@@ -20,6 +20,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from .excursions import FOLDED, in_excursions, starts
+
 MAX_SLIDE_LINES = 5
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # Without jupytext's version number: an upgrade of jupytext is no edit of a lesson.
@@ -36,7 +38,7 @@ kernelspec:
 ---
 
 """
-METADATA = {"tags": list, "slideshow": dict, "figure": str}
+METADATA = {"tags": list, "slideshow": dict, "figure": str, "within": int | float | dict}
 
 
 class LessonError(Exception):
@@ -58,6 +60,11 @@ class Course:
     def figures(self) -> Path:
         """The folder of the pictures."""
         return self.root / "figures"
+
+    @property
+    def minutes(self) -> Path:
+        """What the package knows of how long lessons take."""
+        return self.root / "attnlib" / "course" / "minutes.json"
 
     def lessons(self) -> list[Lesson]:
         """Every lesson that has a source, in order."""
@@ -115,6 +122,7 @@ class Cell:
     tags: tuple[str, ...] = ()
     slide: str | None = None
     figure: str | None = None
+    within: float | dict[str, float] | None = field(default=None, hash=False)
     id: str = field(default="", compare=False)
 
     @property
@@ -141,6 +149,8 @@ class Cell:
             found["slideshow"] = {"slide_type": self.slide}
         if self.figure is not None:
             found["figure"] = self.figure
+        if self.within is not None:
+            found["within"] = self.within
         return found
 
     def digest(self) -> str:
@@ -158,8 +168,16 @@ def to_cell(node: NotebookNode) -> Cell:
         tags=tuple(metadata.get("tags", ())),
         slide=metadata.get("slideshow", {}).get("slide_type") or None,
         figure=metadata.get("figure"),
+        within=_as_in_json(metadata.get("within")),
         id=node.get("id", ""),
     )
+
+
+def _as_in_json(within: object) -> object:
+    """Write 5.0 as 5, as JupyterLab does when it saves a notebook."""
+    if isinstance(within, dict):
+        return {word: _as_in_json(distance) for word, distance in within.items()}
+    return int(within) if isinstance(within, float) and within.is_integer() else within
 
 
 def _trim(text: str) -> str:
@@ -188,7 +206,8 @@ def _check_metadata(name: str, metadata: dict[str, object]) -> None:
         if key not in METADATA:
             raise LessonError(f"{name} has metadata {key!r}. A source knows {', '.join(METADATA)}.")
         if not isinstance(value, METADATA[key]):
-            raise LessonError(f"{name} has {key}: {value!r}. Expected a {METADATA[key].__name__}.")
+            wanted = getattr(METADATA[key], "__name__", METADATA[key])
+            raise LessonError(f"{name} has {key}: {value!r}. Expected a {wanted}.")
     extra = set(metadata.get("slideshow", ())) - {"slide_type"}
     if extra:
         raise LessonError(f"{name} has slideshow: {sorted(extra)[0]}. A source knows slide_type.")
@@ -213,18 +232,18 @@ def to_node(cell: Cell, **fields: object) -> NotebookNode:
     return make(cell.source, metadata=cell.metadata(), **fields)
 
 
-def default_slide(cell: Cell, *, first: bool = False) -> str:
-    """What a cell is in the deck if its source does not say: a slide, or only for reading."""
+def default_slide(cell: Cell, *, first: bool = False, aside: bool = False) -> str:
+    """What a cell is in the deck if its source does not say: a slide, or only for reading, as excursions are."""
     heading = re.match(r"#{1,2} ", cell.source) and cell.lines <= MAX_SLIDE_LINES
     shown = first or cell.figure if cell.kind == "code" else first or heading
-    return "slide" if shown else "skip"
+    return "slide" if shown and not aside else "skip"
 
 
 def with_slides(cells: Sequence[Cell]) -> list[Cell]:
     """Give every cell the slide type that the deck will use."""
     return [
-        cell if cell.slide is not None else replace(cell, slide=default_slide(cell, first=i == 0))
-        for i, cell in enumerate(cells)
+        cell if cell.slide is not None else replace(cell, slide=default_slide(cell, first=i == 0, aside=aside))
+        for i, (cell, aside) in enumerate(zip(cells, in_excursions(cells), strict=True))
     ]
 
 
@@ -237,6 +256,9 @@ def unrun_notebook(cells: Sequence[Cell], number: str) -> NotebookNode:
     """Make the notebook of a lesson, not yet run, with the fingerprints that tell a later edit apart."""
     cells = with_slides(cells)
     nodes = [to_node(cell, id=f"{number}-{cell_id(i)}") for i, cell in enumerate(cells)]
+    for cell, node in zip(cells, nodes, strict=True):
+        if starts(cell):
+            node.metadata[FOLDED] = True
     metadata = {
         "kernelspec": KERNEL,
         "attnlib": {"cells": " ".join(cell.digest() for cell in cells)},

@@ -10,12 +10,15 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from .excursions import excursion_problems
 from .lessons import Cell, raised_untagged, tags_of, to_cell, where
+from .numbers import distance_problems, well_formed
 
 MAX_LINES = 15
 MAX_WIDTH = 110  # what JupyterLab shows on a small laptop without scrolling
 SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes", "-")
-LIVE_TAGS = ("live", "nbval-ignore-output")
+UNCHECKED = "nbval-ignore-output"
+LIVE_TAGS = ("live", UNCHECKED)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ROOT = Path(__file__).resolve().parent.parent.parent
 # What differs from one machine or one run to the next must not be printed by a lesson.
@@ -30,6 +33,7 @@ def source_problems(cells: Sequence[Cell]) -> list[str]:
     if not cells:
         return ["the lesson has no cells"]
     found = [problem for number, cell in enumerate(cells, 1) for problem in _cell_problems(where(number, cell), cell)]
+    found += [f"{where(index + 1, cells[index])} {problem}" for index, problem in excursion_problems(cells)]
     names = Counter(cell.figure for cell in cells if cell.figure)
     found += [f"two cells have the figure name {name!r}" for name, count in names.items() if count > 1]
     return found
@@ -46,11 +50,20 @@ def _cell_problems(name: str, cell: Cell) -> Iterable[str]:
         yield f"{name} has a figure name, but only a code cell that is not `live` stores a figure"
     if cell.live and not set(LIVE_TAGS) <= set(cell.tags):
         yield f"{name} is `live`: it needs the tag nbval-ignore-output as well"
+    if cell.within is not None:
+        yield from _within_problems(name, cell)
     if cell.kind == "code" and cell.lines > MAX_LINES:
         yield f"{name} has {cell.lines} lines; more than {MAX_LINES} belong in attnlib"
     widest = max(map(len, cell.source.splitlines()), default=0)
     if cell.kind == "code" and widest > MAX_WIDTH:
         yield f"{name} has a line of {widest} characters; wrap it at {MAX_WIDTH}, or a reader has to scroll"
+
+
+def _within_problems(name: str, cell: Cell) -> Iterable[str]:
+    if not well_formed(cell.within):
+        yield f"{name} has within: {cell.within!r}; expected a number above 0, or one for each of some words"
+    if cell.kind != "code" or UNCHECKED in cell.tags:
+        yield f"{name} has `within`, but only a code cell whose output is compared has numbers to guard"
 
 
 def median_lines(cells: Sequence[Cell]) -> float:
@@ -88,7 +101,9 @@ def _problems(node: NotebookNode) -> Iterable[str]:
     if any(not alt or alt.startswith("<") for alt in alts):
         yield "draws a picture without alt text: its text/plain says what it shows"
     for output in node.outputs:
-        yield from _output_problems(output, ignored="nbval-ignore-output" in tags)
+        yield from _output_problems(output, ignored=UNCHECKED in tags)
+    if "within" in node.metadata:
+        yield from distance_problems(node.outputs, node.metadata["within"])
 
 
 def _output_problems(output: Mapping, *, ignored: bool) -> Iterable[str]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from difflib import SequenceMatcher
 from enum import Enum
+from functools import lru_cache
 
 from nbformat import NotebookNode
 
 from .lessons import (
+    METADATA,
     Cell,
     Lesson,
     LessonError,
     cell_id,
-    default_slide,
     notebook_text,
     read_notebook,
     read_source,
+    to_cell,
     to_cells,
     unrun_notebook,
     where,
@@ -25,6 +30,8 @@ from .lessons import (
 )
 from .rules import output_problems
 from .running import tidy
+
+SHOWS_MINUTES = re.compile(r"\bcourse\.LESSONS\b|\bcourse_map\b")
 
 
 class State(Enum):
@@ -53,23 +60,92 @@ def state(lesson: Lesson) -> State:
 
 
 def _as_built(lesson: Lesson, cells: Sequence[Cell], notebook: NotebookNode) -> bool:
-    """Whether the notebook file is what a build would write around these outputs."""
-    fresh = unrun_notebook(cells, lesson.number)
-    if len(fresh.cells) != len(notebook.cells):
-        return False
-    for new, old in zip(fresh.cells, notebook.cells, strict=True):
-        if new.cell_type == "code":
-            new.outputs, new.execution_count = old.outputs, old.execution_count
+    """Whether the notebook is what a build would write around these outputs, but for JupyterLab's own notes."""
+    fresh = _around(lesson, cells, notebook)
+    return fresh is not None and not output_problems(fresh) and _without_notes(fresh) == _without_notes(notebook)
+
+
+def _around(lesson: Lesson, cells: Sequence[Cell], notebook: NotebookNode) -> NotebookNode | None:
+    """What a build would write, if running gave the outputs that a notebook has (None: it has others to fill)."""
+    fresh = not_yet_run(lesson, cells)
+    new, old = code_of(fresh), code_of(notebook)
+    if len(fresh.cells) != len(notebook.cells) or len(new) != len(old):
+        return None
+    return _filled(fresh, old)
+
+
+def _filled(fresh: NotebookNode, old: Sequence[NotebookNode]) -> NotebookNode:
+    for node, kept in zip(code_of(fresh), old, strict=True):
+        node.outputs, node.execution_count = deepcopy(kept.outputs), kept.execution_count
     tidy(fresh)
-    return not output_problems(fresh) and notebook_text(fresh) == lesson.notebook.read_text("utf-8")
+    return fresh
+
+
+def _without_notes(notebook: NotebookNode) -> str:
+    """A notebook less what JupyterLab writes into it on opening, folding and saving."""
+    plain = deepcopy(notebook)
+    plain.metadata = NotebookNode(attnlib=notebook.metadata.get("attnlib", {}))
+    for node in plain.cells:
+        node.metadata = NotebookNode({key: node.metadata[key] for key in METADATA if key in node.metadata})
+    return notebook_text(plain)
+
+
+def without_notes(lesson: Lesson) -> str | None:
+    """What a notebook that is up to date should hold (None: it does), once JupyterLab has left its notes in it."""
+    if state(lesson) is not State.CURRENT:
+        return None
+    fresh = _around(lesson, sources(lesson), read_notebook(lesson.notebook))
+    text = notebook_text(fresh)
+    return text if text != lesson.notebook.read_text("utf-8") else None
+
+
+def not_yet_run(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode:
+    """The notebook of a lesson, not yet run; one that shows the lessons' minutes says which it was built with."""
+    notebook = unrun_notebook(cells, lesson.number)
+    if any(cell.kind == "code" and SHOWS_MINUTES.search(cell.source) for cell in cells):
+        known = lesson.course.minutes.read_bytes() if lesson.course.minutes.exists() else b""
+        notebook.metadata["attnlib"]["minutes"] = hashlib.sha256(known).hexdigest()[:12]
+    return notebook
+
+
+def with_old_outputs(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode | None:
+    """The lesson's notebook with the outputs of its last build, where only prose has changed since (None: more has).
+
+    The outputs are then still those of the code. Whether they are those of `attnlib` as it is now, `make test` says.
+    """
+    if state(lesson) not in (State.SOURCE, State.CURRENT):
+        return None
+    old, fresh = read_notebook(lesson.notebook), not_yet_run(lesson, cells)
+    if [*map(_what_runs, code_of(old))] != [*map(_what_runs, code_of(fresh))]:
+        return None
+    if old.metadata["attnlib"].get("minutes") != fresh.metadata["attnlib"].get("minutes"):
+        return None
+    filled = _filled(fresh, code_of(old))
+    return None if output_problems(filled) else filled
+
+
+def code_of(notebook: NotebookNode) -> list[NotebookNode]:
+    """The code cells of a notebook."""
+    return [node for node in notebook.cells if node.cell_type == "code"]
+
+
+def _what_runs(node: NotebookNode) -> tuple[object, ...]:
+    cell = to_cell(node)
+    return cell.source, cell.tags, cell.figure
 
 
 def sources(lesson: Lesson) -> list[Cell]:
     """The cells of a lesson's source."""
     try:
-        return read_source(lesson.source.read_text("utf-8"))
+        return list(_cells_of(lesson.source.read_text("utf-8")))
     except LessonError as error:
         raise LessonError(f"source/{lesson.source.name}: {error}") from error
+
+
+@lru_cache(64)
+def _cells_of(text: str) -> tuple[Cell, ...]:
+    # Every lesson's minutes and state are asked for, several times in a build; reading one takes a tenth of a second.
+    return tuple(read_source(text))
 
 
 def advice(lesson: Lesson) -> str:
@@ -88,7 +164,7 @@ def advice(lesson: Lesson) -> str:
 
 
 REMEDY = {
-    State.SOURCE: "`make build NB={n}` runs it and writes the notebook.",
+    State.SOURCE: "`make build` runs it, if its code has changed, and writes the notebook.",
     State.NOTEBOOK: "`make pull NB={n}` keeps the edit: it writes it to the source. "
     "`make build NB={n} FORCE=1` discards it (a copy is left beside, as .bak).",
     State.CONFLICT: "`make pull NB={n} FORCE=1` takes the notebook's cells, `make build NB={n} FORCE=1` "
@@ -131,12 +207,13 @@ def without_slides(edited: Sequence[Cell], source: Sequence[Cell]) -> list[Cell]
         cell_id(i): (written, built.slide)
         for i, (written, built) in enumerate(zip(source, with_slides(source), strict=True))
     }
+    defaults = with_slides([replace(cell, slide=None) for cell in edited])
     found = []
-    for i, cell in enumerate(edited):
+    for cell, default in zip(edited, defaults, strict=True):
         written, built = by_id.get(cell.id.partition("-")[2], (None, None))
         if written is not None and cell.slide == built:
             cell = replace(cell, slide=written.slide)
-        elif cell.slide == default_slide(cell, first=i == 0):
+        elif cell.slide == default.slide:
             cell = replace(cell, slide=None)
         found.append(cell)
     return found

@@ -1,0 +1,24 @@
+"""Lessons with excursions, run without them: what is outside must show the same.
+
+A file of its own, so that it runs beside the others.
+"""
+
+import pytest
+
+import build
+from build import COURSE
+from building.excursions import in_excursions
+from building.without import core_problems
+
+WITH = [
+    lesson for lesson in COURSE.lessons() if lesson.notebook.exists() and any(in_excursions(build.sources(lesson)))
+]
+NONE = [pytest.param(None, marks=pytest.mark.skip("no lesson has an excursion"), id="none")]
+
+
+@pytest.mark.parametrize("lesson", WITH or NONE, ids=lambda lesson: lesson.name)
+def test_nothing_outside_needs_an_excursion(lesson):
+    problems = core_problems(lesson)
+    if problems:
+        said = "\n  ".join([f"{lesson.name}, run without its excursions:", *problems])
+        pytest.fail(f"{said}\nWhat the rest needs belongs outside; random draws need their own seed.", pytrace=False)
