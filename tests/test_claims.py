@@ -38,9 +38,7 @@ INCOME, FOOD = data.engel()
 
 def test_every_claim_has_its_test_and_every_test_its_claim():
     here = {f"tests/test_claims.py::{name}" for name in globals() if name.startswith("test_claim_")}
-    assert {claim.test for claim in CLAIMS} == here, (
-        "attnlib/course/claims.py and tests/test_claims.py name different tests"
-    )
+    assert {claim.test for claim in CLAIMS} == here, "claims.py and test_claims.py name different tests"
     assert len({claim.number for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
         assert f"::test_claim_{claim.number}_" in claim.test

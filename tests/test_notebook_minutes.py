@@ -80,7 +80,7 @@ def test_a_lesson_that_states_no_minutes_is_left_alone():
 
 
 def test_the_package_knows_the_minutes_of_every_lesson():
-    from attnlib import course
+    from attnlib.course import lessons as course
 
     found = json.loads(as_json(COURSE))
     assert list(found) == [lesson.number for lesson in COURSE.lessons()]
@@ -88,7 +88,7 @@ def test_the_package_knows_the_minutes_of_every_lesson():
 
 
 def test_the_package_says_both_in_one(monkeypatch):
-    from attnlib import course
+    from attnlib.course import lessons as course
 
     monkeypatch.setattr(course, "MINUTES", {"00": [45, 20], "01": [40, 0]})
     assert [lesson.length for lesson in course.LESSONS[:2]] == ["45 + 20", "40"]
