@@ -13,6 +13,7 @@ __all__, __getattr__, __dir__ = lazy(
         "data.examples": ["Example"],
         "data.french": ["because", "other_gender"],
         "data.numbers": ["english", "german", "number"],
+        "training.label_smoothing": ["smoothed_cross_entropy", "smoothing_floor"],
         "translation.saved": ["Vocabularies", "open_translator", "save_translator"],
         "translation.model": ["loss", "recipe", "translate", "translator"],
         "translation.quality": ["bleu", "exact_match"],

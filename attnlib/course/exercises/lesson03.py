@@ -30,6 +30,11 @@ def _matrices(rng):
     return rng.normal(size=(4, 6)), rng.normal(size=(5, 6))
 
 
+def _additive(q, k, w_q, w_k, w):
+    hidden = np.tanh((q @ w_q)[:, None] + k @ w_k)
+    return hidden @ w
+
+
 def _for_additive(rng):
     return (
         rng.normal(size=(4, 3)),
@@ -55,6 +60,7 @@ EXERCISES = [
         id="03.1",
         title="Scaled scores",
         reference=scaled_dot,
+        solution=lambda q, k: q @ k.T / np.sqrt(q.shape[-1]),
         cases=lambda rng: [_matrices(rng) for _ in range(3)],
         hints=(
             "One number for each query and key: the answer has shape (m, n).",
@@ -102,6 +108,7 @@ EXERCISES = [
         id="03.2",
         title="The additive score",
         reference=additive,
+        solution=_additive,
         cases=lambda rng: [_for_additive(rng) for _ in range(3)],
         hints=(
             "Every pair of query and key has its own hidden layer: an array of shape (m, n, hidden).",

@@ -52,6 +52,7 @@ EXERCISES = [
         id="07.1",
         title="Splitting heads",
         reference=split_heads,
+        solution=lambda x, n_heads: x.reshape(len(x), n_heads, -1).swapaxes(0, 1),
         cases=lambda rng: [(rng.normal(size=(5, 12)), 3), (rng.normal(size=(7, 8)), 2)],
         hints=(
             "A head takes a piece of every row, not some of the rows.",

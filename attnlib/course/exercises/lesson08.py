@@ -14,12 +14,26 @@ def _omega(d):
     return 10000.0 ** (-np.arange(0, d, 2) / d)
 
 
+def _sinusoidal(n, d):
+    angles = np.arange(n)[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
+
+
 def _inner_product(k, d):
-    return np.cos(k * _omega(d)).sum()
+    omega = 10000.0 ** (-np.arange(0, d, 2) / d)
+    return np.cos(k * omega).sum()
 
 
 def _rotary(x):
     return rotary(x, layout="pairs")
+
+
+def _rotary_pairs(x):
+    n, d = x.shape
+    angles = np.arange(n)[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    a, b = x[:, 0::2], x[:, 1::2]
+    turned = [a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)]
+    return np.stack(turned, axis=-1).reshape(n, d)
 
 
 def _turned(x, angles):
@@ -75,6 +89,7 @@ EXERCISES = [
         id="08.1",
         title="Sinusoidal codes",
         reference=sinusoidal,
+        solution=_sinusoidal,
         cases=lambda rng: [(5, 8), (7, 6)],
         hints=(
             "One angle for each position and each pair of columns: p times ω_i.",
@@ -170,7 +185,7 @@ EXERCISES = [
         id="08.3",
         title="Rotary, neighbours as pairs",
         reference=_rotary,
-        solution=lambda x: _turned(x, np.arange(len(x))[:, None] * _omega(x.shape[1])),
+        solution=_rotary_pairs,
         cases=lambda rng: [(rng.normal(size=(5, 6)),), (rng.normal(size=(7, 4)),)],
         hints=(
             "angles = np.arange(n)[:, None] * omega: one for each row and each pair.",

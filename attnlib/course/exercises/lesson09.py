@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from attnlib import masks
 from attnlib.core.softmax import masked_softmax
 from attnlib.course.exercises.exercise import Exercise, Misconception
 from attnlib.masks import causal, padding, window
@@ -34,6 +35,7 @@ EXERCISES = [
         id="09.1",
         title="The causal mask of the last queries",
         reference=causal,
+        solution=lambda n_q, n_k: np.arange(n_k) <= np.arange(n_q)[:, None] + n_k - n_q,
         cases=lambda rng: [(4, 4), (2, 5), (1, 6)],
         hints=(
             "Query i of n_q stands at position i + n_k - n_q.",
@@ -72,6 +74,7 @@ EXERCISES = [
         id="09.2",
         title="The padding mask",
         reference=padding,
+        solution=lambda lengths, n_k: np.arange(n_k) < np.array(lengths)[:, None, None],
         cases=lambda rng: [([4, 2, 6], 6), ([1, 3], 5)],
         hints=(
             "Position j of a sentence is real if j is below its length.",
@@ -163,7 +166,7 @@ EXERCISES = [
         id="09.4",
         title="A window on a padded batch",
         reference=_mask,
-        solution=lambda lengths, n, back, ahead: padding(lengths, n) & window(n, back=back, ahead=ahead),
+        solution=lambda lengths, n, back, ahead: padding(lengths, n) & masks.window(n, back=back, ahead=ahead),
         cases=lambda rng: [([5, 3], 6, 2, 1), ([2, 7, 4], 7, 1, 3)],
         hints=(
             "Two masks, one of shape (batch, 1, n) and one of shape (n, n).",

@@ -24,7 +24,8 @@ def _chosen(log_p, target):
 
 def _loss(log_p, target, pad):
     real = target != pad
-    return -(_chosen(log_p, target) * real).sum() / real.sum()
+    chosen = np.take_along_axis(log_p, target[..., None], axis=-1)[..., 0]
+    return -(chosen * real).sum() / real.sum()
 
 
 def _difference(d_model):

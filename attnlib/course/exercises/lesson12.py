@@ -8,16 +8,12 @@ from attnlib.core.softmax import masked_softmax
 from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
-def _one_hot(right, n_tokens):
-    return np.eye(n_tokens)[right]
-
-
 def _target(right, n_tokens, smoothing):
-    return (1 - smoothing) * _one_hot(right, n_tokens) + smoothing / n_tokens
+    return (1 - smoothing) * np.eye(n_tokens)[right] + smoothing / n_tokens
 
 
 def _others_only(right, n_tokens, smoothing):
-    hot = _one_hot(right, n_tokens)
+    hot = np.eye(n_tokens)[right]
     return (1 - smoothing) * hot + smoothing / (n_tokens - 1) * (1 - hot)
 
 
@@ -32,7 +28,8 @@ def _entropy(q):
 
 
 def _floor(n_tokens, smoothing):
-    return _entropy(_target(0, n_tokens, smoothing))
+    q = smoothing / n_tokens + (1 - smoothing) * np.eye(n_tokens)[0]
+    return -(q * np.log(q)).sum()
 
 
 def _batches(lengths, batch_size):
@@ -44,7 +41,8 @@ def _whole(batches):
 
 
 def _padding(lengths, batch_size):
-    return 1 - lengths.sum() / _whole(_batches(lengths, batch_size))
+    batches = [lengths[i : i + batch_size] for i in range(0, len(lengths), batch_size)]
+    return 1 - lengths.sum() / sum(len(batch) * batch.max() for batch in batches)
 
 
 def _dropped(lengths, batch_size):
@@ -60,7 +58,8 @@ def _is_hit(weights, alignment):
 
 
 def _hits(weights, alignment):
-    return _is_hit(weights, alignment)[alignment >= 0].mean()
+    hits = weights.argmax(axis=-1) == alignment
+    return hits[alignment >= 0].mean()
 
 
 def _soft(weights, alignment):
@@ -119,7 +118,7 @@ EXERCISES = [
             ),
             Misconception(
                 "nothing taken",
-                lambda right, n_tokens, smoothing: _one_hot(right, n_tokens) + smoothing / n_tokens,
+                lambda right, n_tokens, smoothing: np.eye(n_tokens)[right] + smoothing / n_tokens,
                 "You gave every token its part and took nothing from the right one: the sum is 1 + smoothing.",
             ),
             Misconception(
@@ -129,7 +128,7 @@ EXERCISES = [
             ),
             Misconception(
                 "one-hot",
-                lambda right, n_tokens, smoothing: _one_hot(right, n_tokens),
+                lambda right, n_tokens, smoothing: np.eye(n_tokens)[right],
                 "This is the target without smoothing.",
             ),
             Misconception(

@@ -80,7 +80,8 @@ def _shares(said, right):
 
 
 def _habit(said, right):
-    return max(_shares(said, right)) - min(_shares(said, right))
+    wrong = [(said != right)[right == answer].mean() for answer in (0, 1)]
+    return max(wrong) - min(wrong)
 
 
 def _answers(rng, n):

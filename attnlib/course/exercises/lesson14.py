@@ -85,7 +85,7 @@ def _positions(n_prompt, n_new):
 
 
 def _length(p_right, p_end):
-    return floor(log(p_end) / log(p_right))
+    return int(np.log(p_end) / np.log(p_right))
 
 
 EXERCISES = [
