@@ -121,6 +121,7 @@ def _closing(query: Positions, key: Positions, heads: Sequence[int] | None) -> C
         asks, answers = _marked("query", query, len(x_q), n_q), _marked("key", key, len(x_q), n_k)
         chosen = torch.zeros(layer.n_heads, dtype=torch.bool)
         chosen[list(range(layer.n_heads) if heads is None else heads)] = True
+        # (batch, n_heads, n_q, n_k)
         closed = (asks[:, None, :, None] & answers[:, None, None, :] & chosen[:, None, None]).to(x_q.device)
         mask = options.get("mask")
         if mask is not None and mask.ndim == 3:

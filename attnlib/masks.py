@@ -204,7 +204,7 @@ def padding(
     n_k = max(whole) if n_k is None else check_size("n_k", n_k)
     if max(whole) > n_k:
         raise ValueError(f"lengths must not exceed n_k = {n_k}; got {max(whole)}")
-    key = _arange(n_k, like)[None, None, :]
+    key = _arange(n_k, like)[None, None, :]  # (1, 1, n_k)
     ends = namespace(key).stack([key[0, 0, :1] * 0 + n for n in whole])
     return key < ends[:, :, None]
 
@@ -215,7 +215,7 @@ def _positions(n_q: int, n_k: int | None, like: Array | None) -> tuple[Array, Ar
     n_k = n_q if n_k is None else check_size("n_k", n_k)
     if n_q > n_k:
         raise ValueError(f"n_q must not exceed n_k, since a query stands at one of the keys; got {n_q} > {n_k}")
-    return _arange(n_q, like)[:, None] + (n_k - n_q), _arange(n_k, like)[None, :]
+    return _arange(n_q, like)[:, None] + (n_k - n_q), _arange(n_k, like)[None, :]  # (n_q, 1), (1, n_k)
 
 
 def _arange(n: int, like: Array | None) -> Array:

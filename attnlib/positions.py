@@ -47,7 +47,7 @@ def sinusoidal(
     """
     n, start = check_size("n", n), check_size("start", start)
     angles = np.arange(start, start + n)[:, None] * _frequencies("d", d, base)
-    return _like(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d), like)
+    return _like(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d), like)  # (n, d / 2, 2) -> (n, d)
 
 
 def rotation(k: int, d: int, *, base: float = 10000.0) -> Float[np.ndarray, "d d"]:

@@ -119,7 +119,7 @@ def additive(
     check_weight("w_q", w_q, (q.shape[-1], -1), "(d_q, d_hidden)", like=q)
     check_weight("w_k", w_k, (k.shape[-1], w_q.shape[-1]), "(d_k, d_hidden)", like=q)
     check_weight("w", w, (w_q.shape[-1],), "(d_hidden,)", like=q)
-    hidden = (q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :]
+    hidden = (q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :]  # (..., n_q, n_k, d_hidden)
     return namespace(q).tanh(hidden) @ w
 
 

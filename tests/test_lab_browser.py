@@ -15,7 +15,8 @@ import pytest
 from nbformat import write
 
 from build import COURSE
-from building.lessons import Cell, LessonError, read_notebook, unrun_notebook
+from building.cells import Cell
+from building.lessons import LessonError, read_notebook, unrun_notebook
 from building.running import SECONDS_A_CELL
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")

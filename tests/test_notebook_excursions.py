@@ -5,8 +5,9 @@ import pytest
 
 import build
 from build import State, state
+from building.cells import Cell
 from building.excursions import FOLDED, core, in_excursions, names
-from building.lessons import HEADER, Cell, read_notebook, read_source, to_cells, unrun_notebook, with_slides
+from building.lessons import HEADER, read_notebook, read_source, to_cells, unrun_notebook, with_slides
 from building.rules import source_problems
 from building.sides import digests
 from building.without import core_problems

@@ -7,7 +7,8 @@ import pytest
 
 import build
 from build import COURSE, State, state
-from building.lessons import Cell, read_notebook
+from building.cells import Cell
+from building.lessons import read_notebook
 from building.minutes import Minutes, as_json, length, minutes, stated, with_minutes, words
 
 

@@ -10,7 +10,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_output
 
 from build import COURSE
-from building.lessons import HEADER, Cell, LessonError, read_source, to_cells, unrun_notebook, write_source
+from building.cells import Cell
+from building.lessons import HEADER, LessonError, read_source, to_cells, unrun_notebook, write_source
 from building.numbers import distance_problems, moved, numbers, well_formed
 from building.rules import output_problems, source_problems
 from building.sides import digests

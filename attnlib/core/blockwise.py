@@ -65,7 +65,7 @@ def blockwise(
             if before is not None:
                 shrink = exponentials(before, top)
                 row_sum, total = shrink * row_sum, shrink * total
-            exp_scores = exponentials(scores, top)
+            exp_scores = exponentials(scores, top)  # (..., rows, columns)
             row_sum = row_sum + xp.sum(exp_scores, axis=-1, keepdims=True)
             total = total + dropped(exp_scores, dropout) @ xp.astype(v[..., columns, :], wide, copy=False)
         return xp.astype(total / xp.where(row_sum > 0, row_sum, 1.0), v.dtype, copy=False)

@@ -33,11 +33,11 @@ def fused(
     lead = broadcast_shapes(*[x.shape[:-2] for x in (q, k, v, allowed) if x is not None])
     axes = 1 + _shared(k, v, lead)  # of the leading axes, how many are heads
     if axes == 2:
-        k, v = k.squeeze(-3), v.squeeze(-3)
+        k, v = k.squeeze(-3), v.squeeze(-3)  # (..., n_kv_heads, 1, n_k, d) -> (..., n_kv_heads, n_k, d)
     allowed = allowed if allowed is None else _four_axes(allowed, lead, axes, spread=False)
     q, (k, v) = _four_axes(q, lead, axes), (_four_axes(x, lead[: len(lead) + 1 - axes]) for x in (k, v))
     options = {"attn_mask": allowed, "dropout_p": dropout, "is_causal": causal, "enable_gqa": axes == 2}
-    out = scaled_dot_product_attention(q, k, v, **options)
+    out = scaled_dot_product_attention(q, k, v, **options)  # (batch, heads, n_q, d_v)
     if _suspicious(out.detach()):
         check_numbers(q, k, v)
         if not out.isfinite().all():

@@ -60,4 +60,4 @@ def causal_tile(n_q: int, n_k: int, start: int, like: Array) -> Bool[Array, "n_q
         return None
     xp = namespace(like)
     query, key = (xp.arange(n, device=like.device) for n in (n_q, n_k))
-    return key[None, :] <= query[:, None] + start
+    return key[None, :] <= query[:, None] + start  # (n_q, n_k)

@@ -208,7 +208,7 @@ def twins(batch: int, n_symbols: int = 8, *, seed: Seed) -> Twins:
     ordered = np.broadcast_to(np.repeat(np.arange(n_symbols), 2), (batch, 2 * n_symbols))
     tokens = generator(seed).permuted(ordered, axis=1)
     places = tokens.argsort(axis=1, kind="stable")  # of the first symbol, twice, of the second, twice, ...
-    other = places.reshape(batch, n_symbols, 2)[..., ::-1].reshape(batch, -1)
+    other = places.reshape(batch, n_symbols, 2)[..., ::-1].reshape(batch, -1)  # the two places of a symbol, exchanged
     twin = np.empty_like(places)
     np.put_along_axis(twin, places, other, axis=1)
     return Twins(*tensors(tokens, np.take_along_axis(np.roll(tokens, 1, axis=1), twin, axis=1), twin))

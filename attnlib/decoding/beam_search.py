@@ -55,8 +55,10 @@ class Beams:
         """One token more. For the beams alive after it: the row that each goes on from, and its new token."""
         alive, (batch, width), size = self.log_p > -inf, self.log_p.shape, log_p.shape[-1]
         total = log_p.new_full((batch, width, size), -inf)
+        # (batch, width, vocabulary), of which log_p has the rows alive
         total[alive] = self.log_p.to(log_p)[alive][:, None] + log_p
         total = total.flatten(1)  # of all continuations the likeliest, likeliest first
+        # (batch, width)
         best, at = total.max(1, keepdim=True) if width == 1 else total.topk(width)  # one of equals as `greedy` does
         parent, token = at // size, at % size
         places = width - (self.over["scores"] > -inf).sum(1, keepdim=True)
@@ -108,7 +110,7 @@ def search(
         logits = model.step(tokens[:, None].to(prompt), state)[:, -1]
     over = {name: x[:, :n_best] for name, x in beams.over.items()}
     written = over["tokens"][..., : int(over["length"].max())]
-    whole = torch.cat([prompt[:, None].expand(-1, n_best, -1), written], dim=-1)
+    whole = torch.cat([prompt[:, None].expand(-1, n_best, -1), written], dim=-1)  # (batch, n_best, n)
     return BeamSearchResult(whole, over["scores"], over["log_p"])
 
 

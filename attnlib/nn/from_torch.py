@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
-
-if TYPE_CHECKING:
-    from attnlib.nn.layers import FeedForward, Residual
 
 __all__ = ["attention_options", "check_module", "copy_feed_forward", "copy_linear", "copy_norm", "layer_options"]
 
@@ -69,13 +66,13 @@ def copy_linear(ours: nn.Linear, weight: torch.Tensor, bias: torch.Tensor | None
         ours.bias.copy_(bias)
 
 
-def copy_feed_forward(ours: FeedForward, module: nn.Module) -> None:
-    """Take over the two linear layers of a layer of torch."""
+def copy_feed_forward(ours: nn.Module, module: nn.Module) -> None:
+    """Take over the two linear layers of a layer of torch, into a `FeedForward`."""
     for mine, theirs in ((ours.linear1, module.linear1), (ours.linear2, module.linear2)):
         copy_linear(mine, theirs.weight, theirs.bias)
 
 
-def copy_norm(ours: Residual, norm: nn.LayerNorm) -> None:
-    """Take over a normalisation."""
+def copy_norm(ours: nn.Module, norm: nn.LayerNorm) -> None:
+    """Take over a normalisation, into a `Residual`."""
     ours.norm.load_state_dict(norm.state_dict(), strict=False)
     ours.norm.eps = norm.eps

@@ -49,4 +49,5 @@ def grouped_attention(
     q, mask, bias = grouped(q), grouped(mask), grouped(bias)
     k, v = k.unsqueeze(-3), v.unsqueeze(-3)  # (..., n_kv_heads, 1, n_k, d)
     out, alpha = attention(q, k, v, mask=mask, bias=bias, **options)
+    # (..., n_kv_heads, group, n_q, d) -> (..., n_heads, n_q, d)
     return Attended(out.flatten(-4, -3), None if alpha is None else alpha.flatten(-4, -3))

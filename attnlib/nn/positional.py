@@ -84,7 +84,7 @@ class RelativeBias(nn.Module):
     def forward(self, n_q: int, n_k: int | None = None) -> Float[Tensor, "n_heads n_q n_k"]:
         """The bias of every head, query and key."""
         buckets = torch.from_numpy(relative_buckets(n_q, n_k, **self.options)).to(self.weight.device)
-        return self.weight[buckets].permute(2, 0, 1)
+        return self.weight[buckets].permute(2, 0, 1)  # (n_q, n_k, n_heads) -> (n_heads, n_q, n_k)
 
     def extra_repr(self) -> str:
         """What `print` says of its sizes."""

@@ -43,6 +43,7 @@ def split_heads(x: Float[Array, "... n d"], n_heads: int) -> Float[Array, "... n
         raise ValueError(
             f"x must have shape (..., n, d) with d a multiple of n_heads = {n_heads}; got {tuple(x.shape)}"
         )
+    # (..., n, d) -> (..., n, n_heads, d_head) -> (..., n_heads, n, d_head)
     return x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).swapaxes(-3, -2)
 
 
@@ -62,7 +63,7 @@ def merge_heads(x: Float[Array, "... n_heads n d_head"]) -> Float[Array, "... n 
     """
     if x.ndim < 3:
         raise ValueError(f"x must have shape (..., n_heads, n, d_head); got {tuple(x.shape)}")
-    x = x.swapaxes(-3, -2)
+    x = x.swapaxes(-3, -2)  # (..., n_heads, n, d_head) -> (..., n, n_heads, d_head)
     return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 

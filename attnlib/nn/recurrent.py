@@ -202,6 +202,7 @@ class Seq2Seq(nn.Module):
             states, _ = pad_packed_sequence(states, batch_first=True, total_length=n)
         else:
             states, last = self.encoder(x)
+        # (directions, batch, d) -> (batch, 1, d_model)
         last = _hidden(last).transpose(0, 1).reshape(batch, 1, self.d_model)
         return Memory(states, last, padding(whole, n, like=states) if min(whole) < n else None)
 
@@ -227,6 +228,7 @@ class Seq2Seq(nn.Module):
         return logits
 
     def _first_state(self, memory: Memory) -> Hidden:
+        # (1, batch, d_model), twice for an LSTM
         pieces = self.start(memory.last.transpose(0, 1)).tanh().split(self.d_model, dim=-1)
         pieces = tuple(piece.contiguous() for piece in pieces)
         return pieces if len(pieces) == 2 else pieces[0]
@@ -240,13 +242,14 @@ class Seq2Seq(nn.Module):
             states, state = self.decoder(x, state)
             contexts, weights = self._ask(states, memory)
         else:
-            contexts = memory.last.expand(-1, x.shape[1], -1)
+            contexts = memory.last.expand(-1, x.shape[1], -1)  # (batch, 1, d_model) -> (batch, n_target, d_model)
             states, state = self.decoder(torch.cat([x, contexts], -1), state)
         return self.out(self.join(torch.cat([states, contexts], -1)).tanh()), weights, state
 
     def _step_by_step(self, x: Tensor, state: Hidden, memory: Memory) -> tuple[Tensor, Tensor, Tensor, Hidden]:
         steps = []
         for now in x.split(1, dim=1):
+            # (1, batch, d_model) -> (batch, 1, d_model)
             context, weights = self._ask(_hidden(state).transpose(0, 1), memory)
             after, state = self.decoder(torch.cat([now, context], -1), state)
             steps.append((after, context, weights))

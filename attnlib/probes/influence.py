@@ -130,7 +130,7 @@ def by_gradient(subject: Subject) -> tuple[Bool[Tensor, "n n"] | None, str]:
 
 def _nonzero(loss: Tensor, t: int, leaves: list[Tensor]) -> Bool[Tensor, " n"]:
     gradients = torch.autograd.grad(loss[t], leaves, retain_graph=True, allow_unused=True)
-    there = [g.flatten(2) if g.ndim > 2 else g[..., None] for g in gradients if g is not None]
+    there = [g.flatten(2) if g.ndim > 2 else g[..., None] for g in gradients if g is not None]  # (batch, n, features)
     if not all(g.isfinite().all() for g in there):
         raise UnfitError(f"The gradient of output {t} is NaN or infinite, though the output is a number.")
     read = [(g != 0).any(2).any(0) for g in there]

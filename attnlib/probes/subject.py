@@ -81,7 +81,7 @@ class Subject:
         if out.ndim == 0 or len(out) != batch or not (self.pooled or by_position):
             expected = f"(batch, ...) = ({batch}, ...)" if self.pooled else f"(batch, n, ...) = ({batch}, {n}, ...)"
             raise ShapeError(f"model must return {expected}; got {tuple(out.shape)}")
-        return out.reshape(batch, 1 if self.pooled else n, -1)
+        return out.reshape(batch, 1 if self.pooled else n, -1)  # (batch, n, features)
 
     def baseline(self, *more: Tensor, where: Bool[Tensor, "batch n"] | None = None) -> Tensor:
         """The answer at ``x``, which must come twice and hold no NaN where it counts."""

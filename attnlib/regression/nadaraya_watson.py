@@ -259,7 +259,7 @@ def _straighten(alpha: Array, q: Array, k: Array) -> Array:
     heaviest = k[alpha.argmax(axis=1)]
     d, t = k - heaviest[:, None], q - heaviest
     m = np.einsum("qk,qka->qa", alpha, d)
-    spread = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]
+    spread = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]  # (n_q, d, d)
     # Columns of very different spread are brought to one size first; what is then still flat has no slope.
     size = np.sqrt(np.maximum(np.einsum("qaa->qa", spread), 0))
     scale = np.where(size > 1e-140, 1 / np.maximum(size, 1e-140), 0)  # below, its square is no longer a number

@@ -104,7 +104,7 @@ class PointerNetwork(nn.Module):
         _check_order(order, x, repeats)
         inputs, encoded, state = self._encode(x)
         before = inputs.take_along_dim(order[..., None], 1)[:, :-1]
-        first = self.start.expand(len(x), 1, -1)
+        first = self.start.expand(len(x), 1, -1)  # (batch, 1, d_model)
         states, _ = self.decoder(torch.cat([first, before], 1)[:, : order.shape[1]], state)
         seen = one_hot(order, x.shape[1])
         allowed = None if repeats else seen.cumsum(1) - seen == 0
@@ -135,8 +135,8 @@ class PointerNetwork(nn.Module):
         for _ in range(n_out):
             asked, state = self.decoder(step, state)
             alpha = masked_softmax(additive(asked, encoded, self.w_q, self.w_k, self.w), allowed)
-            choice = alpha.argmax(-1)
-            step = inputs.take_along_dim(choice[..., None], 1)
+            choice = alpha.argmax(-1)  # (batch, 1)
+            step = inputs.take_along_dim(choice[..., None], 1)  # (batch, 1, d_model)
             if not repeats:
                 allowed = allowed.scatter(-1, choice[..., None], False)
             order.append(choice)
@@ -152,7 +152,7 @@ class PointerNetwork(nn.Module):
         inputs = self.embed(x)
         if self.encoder == "set":
             encoded = self.read(inputs)
-            return inputs, encoded, encoded.mean(1)[None]
+            return inputs, encoded, encoded.mean(1)[None]  # the last: (1, batch, d_model)
         encoded, last = self.read(inputs)
         return inputs, encoded, last
 

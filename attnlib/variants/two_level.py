@@ -77,14 +77,16 @@ def two_level(
     (array([[0.5, 0.5]]), np.float64(1.0), array([[2.5]]))
     """
     real = _check(q, word_keys, values, sentence_q, sentence_keys, word_mask, sentence_mask)
-    word_mask = word_mask if word_mask is None else word_mask[..., None, :]
+    word_mask = word_mask if word_mask is None else word_mask[..., None, :]  # (..., n_sentences, 1, n_words)
+    # weights: (..., n_sentences, n_q, n_words)
     inner = attention(q[..., None, :, :], word_keys, values, score=score, mask=word_mask)
     if sentence_keys is None:  # another for each query: (..., n_q, n_sentences, d)
-        sentence_keys = (inner.weights @ word_keys).swapaxes(-3, -2)
+        sentence_keys = (inner.weights @ word_keys).swapaxes(-3, -2)  # (..., n_q, n_sentences, d)
     else:
         sentence_keys = sentence_keys[..., None, :, :]
-    sentence_q = (q if sentence_q is None else sentence_q)[..., :, None, :]
+    sentence_q = (q if sentence_q is None else sentence_q)[..., :, None, :]  # (..., n_q, 1, d)
     outer = attention(sentence_q, sentence_keys, inner.out.swapaxes(-3, -2), score=score, mask=real)
+    # (..., n_q, n_sentences, n_words), (..., n_q, n_sentences)
     words, sentences = inner.weights.swapaxes(-3, -2), outer.weights[..., 0, :]
     return TwoLevel(outer.out[..., 0, :], words, sentences, sentences[..., None] * words)
 
@@ -124,4 +126,4 @@ def _check(
         check_boolean("sentence_mask", sentence_mask)
         check_broadcast("sentence_mask", sentence_mask[..., None, :], (*lead, 1, n_sentences))
         real = sentence_mask if real is None else sentence_mask & real
-    return real if real is None else real[..., None, None, :]
+    return real if real is None else real[..., None, None, :]  # (..., n_sentences) -> (..., 1, 1, n_sentences)

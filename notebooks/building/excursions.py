@@ -10,10 +10,8 @@ import dis
 import re
 from collections.abc import Iterator, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .lessons import Cell
+from .cells import Cell
 
 HEADING = re.compile(r"## Excursion: \S.*")
 FOLDED = "jp-MarkdownHeadingCollapsed"  # JupyterLab's own name, in a cell's metadata

@@ -7,12 +7,10 @@ A lesson has a source, ``source/NN_title.md`` (MyST Markdown, what people edit),
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jupytext
@@ -20,6 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from .cells import Cell
 from .excursions import FOLDED, in_excursions, starts
 
 MAX_SLIDE_LINES = 5
@@ -111,52 +110,6 @@ class Lesson:
     def figure(self, name: str) -> Path:
         """Where the picture of the cell with ``figure: name`` is written."""
         return self.course.figures / f"{self.number}_{name}.png"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell, reduced to what the course keeps; ``slide`` is None where the default rule decides."""
-
-    kind: str
-    source: str
-    tags: tuple[str, ...] = ()
-    slide: str | None = None
-    figure: str | None = None
-    within: float | dict[str, float] | None = field(default=None, hash=False)
-    id: str = field(default="", compare=False)
-
-    @property
-    def lines(self) -> int:
-        """Number of lines that are not blank."""
-        return sum(bool(line.strip()) for line in self.source.splitlines())
-
-    @property
-    def first_line(self) -> str:
-        """The first line with something on it, to recognise the cell by."""
-        return next((line.strip() for line in self.source.splitlines() if line.strip()), "")
-
-    @property
-    def live(self) -> bool:
-        """Whether the output lives only in a running notebook and is not stored."""
-        return "live" in self.tags
-
-    def metadata(self) -> dict[str, object]:
-        """The metadata that is written to a file, in one fixed order."""
-        found: dict[str, object] = {}
-        if self.tags:
-            found["tags"] = list(self.tags)
-        if self.slide is not None:
-            found["slideshow"] = {"slide_type": self.slide}
-        if self.figure is not None:
-            found["figure"] = self.figure
-        if self.within is not None:
-            found["within"] = self.within
-        return found
-
-    def digest(self) -> str:
-        """A short fingerprint of everything that is kept."""
-        kept = json.dumps([self.kind, self.source, self.metadata()], sort_keys=True)
-        return hashlib.sha256(kept.encode()).hexdigest()[:12]
 
 
 def to_cell(node: NotebookNode) -> Cell:

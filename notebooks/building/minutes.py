@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from .cells import Cell
 from .excursions import in_excursions
-from .lessons import Cell, Course
+from .lessons import Course
 from .sides import sources
 
 # Set so that lessons 09 and 12, as they stood when readers had taken their time over them, give 45 and 80.

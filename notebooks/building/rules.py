@@ -10,8 +10,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from .cells import Cell
 from .excursions import excursion_problems
-from .lessons import Cell, raised_untagged, tags_of, to_cell, where
+from .lessons import raised_untagged, tags_of, to_cell, where
 from .numbers import distance_problems, well_formed
 
 MAX_LINES = 15
