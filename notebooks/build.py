@@ -24,8 +24,8 @@ from nbformat import NotebookNode
 from building.lessons import (
     Cell,
     Course,
-    Lesson,
     LessonError,
+    LessonFiles,
     notebook_text,
     read_notebook,
     read_source,
@@ -54,7 +54,7 @@ SYLLABUS = "<!-- syllabus: made from attnlib/course/lessons.py by make build -->
 END_OF_SYLLABUS = "<!-- end of syllabus -->"
 
 
-def build(lesson: Lesson, *, force: bool = False, rerun: bool = True) -> str:
+def build(lesson: LessonFiles, *, force: bool = False, rerun: bool = True) -> str:
     """Write a lesson's notebook and pictures, and say so; nothing is written if anything is wrong.
 
     Without ``rerun``, outputs are kept where only prose has changed since the last build.
@@ -74,7 +74,7 @@ def build(lesson: Lesson, *, force: bool = False, rerun: bool = True) -> str:
     return "no code has changed, outputs kept" if kept else f"built, {drawn} figures"
 
 
-def _run(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode:
+def _run(lesson: LessonFiles, cells: Sequence[Cell]) -> NotebookNode:
     notebook = not_yet_run(lesson, cells)
     run(notebook, lesson.notebook.parent)
     tidy(notebook)
@@ -82,7 +82,7 @@ def _run(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode:
     return notebook
 
 
-def pull(lesson: Lesson, *, force: bool = False) -> str:
+def pull(lesson: LessonFiles, *, force: bool = False) -> str:
     """Write the notebook's cells back to the source; return what was done, in words."""
     if not lesson.notebook.exists():
         raise LessonError(f"{lesson.notebook.name} does not exist: there is nothing to pull.")
@@ -103,7 +103,7 @@ def pull(lesson: Lesson, *, force: bool = False) -> str:
     return done
 
 
-def _unwritable(lesson: Lesson) -> list[str]:
+def _unwritable(lesson: LessonFiles) -> list[str]:
     nodes = enumerate(read_notebook(lesson.notebook).cells, 1)
     return [f"cell {i} holds a pasted picture, which a source cannot" for i, node in nodes if node.get("attachments")]
 
@@ -113,7 +113,7 @@ def _raise_if(problems: Sequence[str]) -> None:
         raise LessonError("\n  ".join(problems))
 
 
-def canonise(lesson: Lesson, cells: Sequence[Cell]) -> None:
+def canonise(lesson: LessonFiles, cells: Sequence[Cell]) -> None:
     """Put a source in canonical form, minutes included, so that a pull changes what was edited and nothing else."""
     text = write_source(cells)
     if text == lesson.source.read_text("utf-8"):
@@ -226,7 +226,7 @@ def check(course: Course) -> int:
     return 1 if late else 0
 
 
-def chosen(course: Course, numbers: Sequence[str], *, every: bool) -> list[Lesson]:
+def chosen(course: Course, numbers: Sequence[str], *, every: bool) -> list[LessonFiles]:
     """The lessons to work on: those named, or all, or those that are not up to date."""
     lessons = course.lessons()
     unknown = set(numbers) - {lesson.number for lesson in lessons}
@@ -237,7 +237,7 @@ def chosen(course: Course, numbers: Sequence[str], *, every: bool) -> list[Lesso
     return [lesson for lesson in lessons if every or misstated(lesson) or state(lesson) is not State.CURRENT]
 
 
-def misstated(lesson: Lesson) -> bool:
+def misstated(lesson: LessonFiles) -> bool:
     """Whether a lesson's source states other minutes than it takes."""
     cells = sources(lesson)
     return with_minutes(cells) != cells

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 import build
-from building.lessons import HEADER, Course, Lesson
+from building.lessons import HEADER, Course, LessonFiles
 
 # A test that fails only now and then, or only on a slow machine, teaches people to run it again.
 settings.register_profile("course", deadline=None, derandomize=True, database=None)
@@ -114,6 +114,6 @@ def course(built_course, tmp_path) -> Course:
 
 
 @pytest.fixture
-def line(course) -> Lesson:
+def line(course) -> LessonFiles:
     """Its first lesson."""
     return course.lessons()[0]

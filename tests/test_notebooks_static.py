@@ -6,7 +6,7 @@ import pytest
 
 import build
 from build import COURSE, PAGES, State, stale_pages
-from building.lessons import Lesson, canonical, read_notebook
+from building.lessons import LessonFiles, canonical, read_notebook
 from building.minutes import minutes, stated
 from building.pictures import figures
 from building.rules import median_lines, output_problems, source_problems
@@ -18,11 +18,11 @@ built_lesson = pytest.mark.parametrize("lesson", BUILT, ids=lambda lesson: lesso
 
 
 @cache
-def notebook_of(lesson: Lesson):
+def notebook_of(lesson: LessonFiles):
     return read_notebook(lesson.notebook)
 
 
-def fail(lesson: Lesson, problems) -> None:
+def fail(lesson: LessonFiles, problems) -> None:
     """Fail with the problems, a line each, and the command that follows from them."""
     if problems:
         lines = "\n  ".join([f"{lesson.name}:", *problems])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pointed", "PointerNetwork"]
 
-Encoder = Literal["set", "recurrent"]
+EncoderKind = Literal["set", "recurrent"]
 
 
 class Pointed(NamedTuple):
@@ -65,11 +65,11 @@ class PointerNetwork(nn.Module):
     (torch.Size([2, 5]), torch.Size([2, 5]))
     """
 
-    def __init__(self, d_in: int, d_model: int, *, encoder: Encoder = "set") -> None:
+    def __init__(self, d_in: int, d_model: int, *, encoder: EncoderKind = "set") -> None:
         super().__init__()
         check_at_least_one("d_in", d_in)
         check_at_least_one("d_model", d_model)
-        check_one_of("encoder", encoder, get_args(Encoder))
+        check_one_of("encoder", encoder, get_args(EncoderKind))
         self.d_in, self.encoder = d_in, encoder
         self.embed = nn.Linear(d_in, d_model)
         if encoder == "set":

@@ -65,10 +65,10 @@ class Course:
         """What the package knows of how long lessons take."""
         return self.root / "attnlib" / "course" / "minutes.json"
 
-    def lessons(self) -> list[Lesson]:
+    def lessons(self) -> list[LessonFiles]:
         """Every lesson that has a source, in order."""
         found = [
-            Lesson(self, path.stem)
+            LessonFiles(self, path.stem)
             for path in sorted((self.notebooks / "source").glob("*.md"))
             if re.match(r"\d\d_", path.name)
         ]
@@ -86,7 +86,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class LessonFiles:
     """One lesson: its name (``01_title``) and its files."""
 
     course: Course

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.image import imread
 from nbformat import NotebookNode
 
-from .lessons import Course, Lesson, read_notebook
+from .lessons import Course, LessonFiles, read_notebook
 
 TOLERANCE = 2.0  # root mean square over pixels, of 255: a font's hinting stays below, a moved line does not
 TRAINED = 15.0  # for a cell tagged `trained`: networks that were trained on another CPU end a little elsewhere
@@ -53,7 +53,7 @@ def differences(stored: Iterable[NotebookNode], fresh: Iterable[NotebookNode], t
     return next(filter(None, (difference(a, b, tolerance) for a, b in zip(old, new, strict=True))), "")
 
 
-def write_figures(lesson: Lesson, notebook: NotebookNode) -> int:
+def write_figures(lesson: LessonFiles, notebook: NotebookNode) -> int:
     """Write a lesson's pictures to ``figures/``, take away those it no longer has; return how many it has."""
     lesson.course.figures.mkdir(exist_ok=True)
     wanted = {lesson.figure(name): png for name, png, _ in figures(notebook)}
@@ -77,7 +77,7 @@ def gallery(course: Course) -> str | None:
     return "\n".join(parts) if len(parts) > 1 else None
 
 
-def _gallery_of(lesson: Lesson, notebook: NotebookNode) -> Iterator[str]:
+def _gallery_of(lesson: LessonFiles, notebook: NotebookNode) -> Iterator[str]:
     shown = list(figures(notebook))
     if shown:
         yield f"## [{_escape(title(notebook))}](../notebooks/{lesson.notebook.name})\n"

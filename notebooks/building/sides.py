@@ -16,8 +16,8 @@ from nbformat import NotebookNode
 from .lessons import (
     METADATA,
     Cell,
-    Lesson,
     LessonError,
+    LessonFiles,
     cell_id,
     notebook_text,
     read_notebook,
@@ -45,7 +45,7 @@ class State(Enum):
     OUTPUTS = "has outputs that are missing, older than its cells, or not as the build writes them"
 
 
-def state(lesson: Lesson) -> State:
+def state(lesson: LessonFiles) -> State:
     """Compare a lesson's source, its notebook, and the fingerprints of the last build."""
     if not lesson.notebook.exists():
         return State.UNBUILT
@@ -59,13 +59,13 @@ def state(lesson: Lesson) -> State:
     return State.NOTEBOOK if now == built else State.CONFLICT
 
 
-def _as_built(lesson: Lesson, cells: Sequence[Cell], notebook: NotebookNode) -> bool:
+def _as_built(lesson: LessonFiles, cells: Sequence[Cell], notebook: NotebookNode) -> bool:
     """Whether the notebook is what a build would write around these outputs, but for JupyterLab's own notes."""
     fresh = _around(lesson, cells, notebook)
     return fresh is not None and not output_problems(fresh) and _without_notes(fresh) == _without_notes(notebook)
 
 
-def _around(lesson: Lesson, cells: Sequence[Cell], notebook: NotebookNode) -> NotebookNode | None:
+def _around(lesson: LessonFiles, cells: Sequence[Cell], notebook: NotebookNode) -> NotebookNode | None:
     """What a build would write, if running gave the outputs that a notebook has (None: it has others to fill)."""
     fresh = not_yet_run(lesson, cells)
     new, old = code_of(fresh), code_of(notebook)
@@ -90,7 +90,7 @@ def _without_notes(notebook: NotebookNode) -> str:
     return notebook_text(plain)
 
 
-def without_notes(lesson: Lesson) -> str | None:
+def without_notes(lesson: LessonFiles) -> str | None:
     """What a notebook that is up to date should hold (None: it does), once JupyterLab has left its notes in it."""
     if state(lesson) is not State.CURRENT:
         return None
@@ -99,7 +99,7 @@ def without_notes(lesson: Lesson) -> str | None:
     return text if text != lesson.notebook.read_text("utf-8") else None
 
 
-def not_yet_run(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode:
+def not_yet_run(lesson: LessonFiles, cells: Sequence[Cell]) -> NotebookNode:
     """The notebook of a lesson, not yet run; one that shows the lessons' minutes says which it was built with."""
     notebook = unrun_notebook(cells, lesson.number)
     if any(cell.kind == "code" and SHOWS_MINUTES.search(cell.source) for cell in cells):
@@ -108,7 +108,7 @@ def not_yet_run(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode:
     return notebook
 
 
-def with_old_outputs(lesson: Lesson, cells: Sequence[Cell]) -> NotebookNode | None:
+def with_old_outputs(lesson: LessonFiles, cells: Sequence[Cell]) -> NotebookNode | None:
     """The lesson's notebook with the outputs of its last build, where only prose has changed since (None: more has).
 
     The outputs are then still those of the code. Whether they are those of `attnlib` as it is now, `make test` says.
@@ -134,7 +134,7 @@ def _what_runs(node: NotebookNode) -> tuple[object, ...]:
     return cell.source, cell.tags, cell.figure
 
 
-def sources(lesson: Lesson) -> list[Cell]:
+def sources(lesson: LessonFiles) -> list[Cell]:
     """The cells of a lesson's source."""
     try:
         return list(_cells_of(lesson.source.read_text("utf-8")))
@@ -148,7 +148,7 @@ def _cells_of(text: str) -> tuple[Cell, ...]:
     return tuple(read_source(text))
 
 
-def advice(lesson: Lesson) -> str:
+def advice(lesson: LessonFiles) -> str:
     """Say how a lesson's source and its notebook stand to each other, and what to do about it."""
     found, number = state(lesson), lesson.number
     if found in (State.CURRENT, State.UNBUILT, State.OUTPUTS):

@@ -8,7 +8,7 @@ from copy import deepcopy
 from nbformat import NotebookNode
 
 from .excursions import in_excursions
-from .lessons import Lesson, LessonError, read_notebook, tags_of, to_cell, where
+from .lessons import LessonError, LessonFiles, read_notebook, tags_of, to_cell, where
 from .numbers import settle, texts
 from .pictures import differences
 from .rules import UNCHECKED
@@ -23,7 +23,7 @@ def without_excursions(notebook: NotebookNode) -> NotebookNode:
     return core
 
 
-def core_problems(lesson: Lesson) -> list[str]:
+def core_problems(lesson: LessonFiles) -> list[str]:
     """What goes wrong, or is shown differently, when a lesson is run without its excursions."""
     stored = without_excursions(read_notebook(lesson.notebook))
     fresh = deepcopy(stored)
