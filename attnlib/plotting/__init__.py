@@ -1,9 +1,13 @@
 """Pictures: charts, maps of weights, drawings. Each is one call and comes with words for those who cannot see it.
 
-They know arrays and nothing else of the package.
+They know arrays and nothing else of the package. A model that is to be drawn comes as an argument, and what the
+drawing says of it is what one forward pass showed.
 """
 
+from attnlib.plotting.architectures import layer_diagram, transformer_diagram
+from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
+from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 
@@ -14,14 +18,18 @@ __all__ = [
     "PALE",
     "QUERY",
     "VALUE",
+    "Diagram",
     "Picture",
+    "attention_diagram",
     "images",
+    "layer_diagram",
     "lines",
     "matrices",
     "runs",
     "scatter",
     "signed_map",
     "surfaces",
+    "transformer_diagram",
     "weight_map",
     "weighted_points",
 ]

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import PowerNorm
 
-from attnlib.plotting.picture import INK, KEY, PALE, QUERY, SIGNED, WEIGHTS, Picture, in_style, label, new_figure
+from attnlib.plotting.picture import (
+    INK,
+    KEY,
+    PALE,
+    QUERY,
+    SIGNED,
+    WEIGHTS,
+    Picture,
+    in_style,
+    label,
+    new_figure,
+    readable,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +69,7 @@ def weight_map(
         )
         ax.set_title(name)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
-        ax.xaxis.label.set_color(_darker(KEY))
+        ax.xaxis.label.set_color(readable(KEY))
         ax.yaxis.label.set_color(QUERY)
         if ticks is not None:
             _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))
@@ -135,7 +147,7 @@ def matrices(
                 fontsize=9.5,
             )
         colour = (colours or {}).get(name, INK)
-        ax.set_title(f"{name} ({np.shape(m)[0]}×{np.shape(m)[1]})", color=_darker(colour), loc="left")
+        ax.set_title(f"{name} ({np.shape(m)[0]}×{np.shape(m)[1]})", color=readable(colour), loc="left")
         ax.set(xticks=[], yticks=[])
         for side in ax.spines.values():
             side.set(visible=True, color=colour, linewidth=2)
@@ -210,8 +222,3 @@ def _word_ticks(ax: Axes, ticks: tuple[Sequence, Sequence], shape: tuple[int, ..
             ax.tick_params("x", rotation=40)
             for word in ax.get_xticklabels():
                 word.set(ha="right", rotation_mode="anchor")
-
-
-def _darker(colour: str) -> str:
-    """Orange letters on white are hard to read; the same hue, darker, is not."""
-    return "#9c6a00" if colour == KEY else colour

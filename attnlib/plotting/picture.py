@@ -62,7 +62,7 @@ class Picture:
     def __init__(self, figure: Figure, title: str, description: str | None = None) -> None:
         self.figure = figure
         width = figure.get_size_inches()[0]
-        figure.suptitle(fill(title, int(width * 10.2)), x=0.01, ha="left", weight="bold", size=12)
+        figure.suptitle(wrapped(title, width), x=0.01, ha="left", weight="bold", size=12)
         self.alt = f"{title}{'' if title.endswith('?') else '.'} {description or describe(figure)}"
 
     def __repr__(self) -> str:
@@ -108,6 +108,24 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **o
     """
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **options)
+
+
+def wrapped(title: str, width: float) -> str:
+    """``title`` in lines that fit a figure ``width`` inches wide.
+
+    >>> len(wrapped("The wider the window, the smoother the curve", 3).splitlines())
+    2
+    """
+    return fill(title, int(width * 10.2))
+
+
+def readable(colour: str) -> str:
+    """Orange letters on white are hard to read; the same hue, darker, is not.
+
+    >>> readable(QUERY) == QUERY, readable(KEY) == KEY
+    (True, False)
+    """
+    return "#9c6a00" if colour == KEY else colour
 
 
 def label(ax: Axes, labels: tuple[str, str]) -> None:

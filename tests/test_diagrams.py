@@ -1,0 +1,241 @@
+"""Drawings: they say what a forward pass did, refuse what they cannot follow, and can be read aloud."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from attnlib import attention, plotting, scaled_dot
+from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
+from attnlib.plotting.canvas import text_size
+from attnlib.plotting.flow import calls_of, flow_of, outermost
+
+X, MEMORY = torch.randn(2, 5, 16), torch.randn(2, 7, 16)
+SOURCE, TARGET = torch.randint(4, 14, (2, 7)), torch.randint(4, 14, (2, 5))
+
+
+def transformer(**options):
+    return Transformer(TransformerConfig(n_source=14, n_target=14, d_model=32, d_ff=48, **options))
+
+
+def said_of(picture, kind="Arrows"):
+    """What the alt text says of one kind of thing, as a list."""
+    return re.search(rf"(?:^|\. ){kind}: (.*?)\.(?: |$)", picture.alt).group(1).split("; ")
+
+
+def drawing(layer, *inputs, **options):
+    return plotting.layer_diagram(layer, *inputs, title="A layer", **options)
+
+
+def model_drawing(model, source=SOURCE):
+    return plotting.transformer_diagram(model, source, TARGET, title="A model")
+
+
+def attention_drawing(q, k, v, scores, weights, out, **options):
+    return plotting.attention_diagram(q, k, v, scores, weights, out, title="One attention", **options)
+
+
+def test_a_pre_norm_layer_is_drawn_with_its_sums_past_the_normalisation():
+    assert said_of(drawing(EncoderLayer(16, 4, 64), X)) == [
+        "x to LayerNorm, (2, 5, 16)",
+        "LayerNorm as queries, keys and values to self-attention, (2, 5, 16)",
+        "self-attention to sum, (2, 5, 16)",
+        "x also straight to sum, (2, 5, 16)",
+        "sum to second LayerNorm, (2, 5, 16)",
+        "second LayerNorm to feed-forward, (2, 5, 16)",
+        "feed-forward to second sum, (2, 5, 16)",
+        "sum also straight to second sum, (2, 5, 16)",
+        "second sum to out, (2, 5, 16)",
+    ]
+
+
+def test_a_post_norm_layer_is_drawn_with_its_normalisation_after_the_sum():
+    arrows = said_of(drawing(EncoderLayer(16, 4, 64, norm_first=False), X))
+    assert arrows[:4] == [
+        "x as queries, keys and values to self-attention, (2, 5, 16)",
+        "self-attention to sum, (2, 5, 16)",
+        "x also straight to sum, (2, 5, 16)",
+        "sum to LayerNorm, (2, 5, 16)",
+    ]
+    assert arrows[-1] == "second LayerNorm to out, (2, 5, 16)"
+
+
+def test_a_layer_that_lies_about_itself_is_drawn_as_it_is():
+    layer = EncoderLayer(16, 4, 64)
+    layer.self_attention_residual.norm_first = layer.feed_forward_residual.norm_first = False
+    layer.feed_forward.linear1, layer.feed_forward.linear2 = nn.Linear(16, 24), nn.Linear(24, 16)
+    layer.feed_forward_residual.norm = nn.RMSNorm(16)
+    picture = drawing(layer, X)
+    assert said_of(picture)[-1] == "RMSNorm to out, (2, 5, 16)"
+    assert "feed-forward, 16 → 24 → 16" in said_of(picture, "Boxes")
+
+
+def test_sizes_heads_and_masks_are_those_of_the_pass():
+    picture = drawing(EncoderLayer(24, 3, 10, norm="rms"), torch.randn(4, 6, 24), mask=torch.ones(4, 1, 6).bool())
+    assert said_of(picture, "Boxes") == [
+        "RMSNorm",
+        "self-attention, 3 heads of 8, mask (4, 1, 6)",
+        "second RMSNorm",
+        "feed-forward, 24 → 10 → 24",
+    ]
+    assert all(arrow.endswith(", (4, 6, 24)") for arrow in said_of(picture))
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_every_shape_on_an_arrow_is_one_that_a_hook_saw(norm_first):
+    layer, seen = DecoderLayer(16, 2, 40, norm_first=norm_first), set()
+    for part in layer.modules():
+        part.register_forward_hook(lambda _, given, out: seen.update(str(tuple(x.shape)) for x in given))
+    picture = drawing(layer, X, MEMORY, causal=True)
+    drawn = set(re.findall(r"\(\d[\d, ]*\)", " ".join(said_of(picture) + said_of(picture, "Across"))))
+    assert drawn == {"(2, 5, 16)", "(2, 7, 16)"}
+    assert drawn <= seen
+    assert said_of(picture, "Across") == ["memory as keys and values to cross-attention, (2, 7, 16)"]
+    assert "self-attention, 2 heads of 8, causal" in said_of(picture, "Boxes")
+
+
+def test_what_does_not_come_from_a_part_or_a_sum_is_refused():
+    layer = EncoderLayer(16, 4, 64)
+    layer.feed_forward_residual.after = lambda x, y: x + 2 * y
+    with pytest.raises(ValueError, match="the output must be what an earlier part gave, or the sum of two"):
+        drawing(layer, X)
+
+
+def test_a_layer_without_a_residual_is_drawn_without_one():
+    layer = EncoderLayer(16, 4, 64)
+    layer.feed_forward_residual.after = lambda x, y: y
+    arrows = said_of(drawing(layer, X))
+    assert arrows[-1] == "feed-forward to out, (2, 5, 16)"
+    assert not any("second sum" in arrow for arrow in arrows)
+
+
+def test_the_model_is_drawn_with_its_stacks_counted_and_the_memory_going_across():
+    picture = model_drawing(transformer(n_encoder_layers=3, n_decoder_layers=1))
+    assert said_of(picture, "Frames") == [
+        "3 × EncoderLayer, from the first LayerNorm to second sum",
+        "1 × DecoderLayer, from the first LayerNorm to third sum",
+    ]
+    assert said_of(picture, "Across") == [
+        "encoder's third LayerNorm as keys and values to cross-attention, (2, 7, 32)"
+    ]
+    assert said_of(picture, "Encoder, arrows")[0] == "source to embedding of 14 tokens, (2, 7)"
+    assert said_of(picture, "Decoder, arrows")[-2:] == [
+        "fourth LayerNorm to Linear 32 → 14, (2, 5, 32)",
+        "Linear 32 → 14 to logits, (2, 5, 14)",
+    ]
+
+
+def test_positions_ties_and_masks_are_drawn_only_where_they_are():
+    plain = model_drawing(transformer(position="none", tie="none")).alt
+    assert "positions" not in plain
+    assert "table" not in plain
+    assert "mask" not in plain
+    assert "+ learned positions" in model_drawing(transformer(position="learned")).alt
+    assert "bias (4, 7, 7)" in model_drawing(transformer(position="alibi")).alt
+    assert "rotated" in model_drawing(transformer(position="rotary")).alt
+    assert "Linear 32 → 14, the embedding's table" in model_drawing(transformer()).alt
+    padded = SOURCE.clone()
+    padded[0, 5:] = 0
+    assert model_drawing(transformer(), padded).alt.count("mask (2, 1, 7)") == 2
+
+
+def test_layers_that_differ_are_not_counted_as_one():
+    model = transformer(n_encoder_layers=3)
+    model.encoder.layers[2] = EncoderLayer(32, 2, 48)
+    frames = said_of(model_drawing(model), "Frames")
+    assert [frame.split(",")[0] for frame in frames] == ["2 × EncoderLayer", "1 × EncoderLayer", "2 × DecoderLayer"]
+
+
+def test_a_post_norm_model_has_no_final_normalisation():
+    arrows = said_of(model_drawing(transformer(norm_first=False)), "Decoder, arrows")
+    assert arrows[-2] == "third LayerNorm to Linear 32 → 14, (2, 5, 32)"
+
+
+def test_watching_a_module_leaves_it_as_it_was():
+    layer = EncoderLayer(16, 4, 64, dropout=0.5).train()
+    layer.feed_forward.eval()
+    before = torch.get_rng_state()
+    calls = calls_of(layer, X)
+    assert torch.equal(before, torch.get_rng_state())
+    assert layer.training
+    assert not layer.feed_forward.training
+    assert not any(part._forward_hooks for part in layer.modules())
+    assert not calls[-1].outputs[0].requires_grad
+    flow = flow_of({"x": X}, outermost(calls), calls[-1].outputs[0])
+    assert [name for name, call in flow.nodes.items() if call is None] == ["sum 1", "sum 2"]
+
+
+def test_an_attention_is_drawn_only_if_its_numbers_are_one():
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
+    scores, (out, weights) = scaled_dot(q, k), attention(q, k, v)
+    picture = attention_drawing(q, k, v, scores, weights, out)
+    assert said_of(picture)[:3] == ["queries to score, (3, 4)", "keys to score, (5, 4)", "score to scores, (3, 5)"]
+    assert said_of(picture)[-2:] == ["values to weighted mean, (5, 2)", "weighted mean to out, (3, 2)"]
+    with pytest.raises(ValueError, match="weights must be the softmax of the scores"):
+        attention_drawing(q, k, v, 2 * scores, weights, out)
+    with pytest.raises(ValueError, match="out must be the weights times the values"):
+        attention_drawing(q, k, v, scores, weights, out + 0.1)
+
+
+def test_a_product_is_computed_and_its_shapes_must_fit():
+    page, a, b = plotting.Diagram(), np.arange(6.0).reshape(3, 2), np.ones((2, 4))
+    *_, box = page.product(("Q", a, plotting.QUERY), ("Kᵀ", b, plotting.KEY), "scores", (0, 0), digits=0)
+    fig = page.picture("A product").figure
+    words = [text.get_text() for text in fig.axes[0].texts]
+    assert box.name == "scores"
+    assert words.count("9") == 4  # the last row: 4 + 5
+    with pytest.raises(ValueError, match="Q must have as many columns as K has rows"):
+        page.product(("Q", a, plotting.QUERY), ("K", b.T, plotting.KEY), "scores", (0, 0))
+    with pytest.raises(ValueError, match="keys must be a matrix"):
+        page.grid("keys", np.ones(3), (0, 0))
+
+
+def every_drawing():
+    page, kit = plotting.Diagram(), np.random.default_rng(0)
+    page.grid("weights", kit.dirichlet(np.ones(10), size=9), (0, 0), colour="weights")
+    page.mask("causal", np.tri(4), (4, 0), rows=["a", "b", "c", "d"], columns="abcd")
+    page.tree(("S", [("NP", ["the", "cat"]), "sat"]), (7, 1), colours={"NP": plotting.OUTPUT})
+    torch.manual_seed(0)
+    return {
+        "kit": page.picture("A kit"),
+        "layer": drawing(DecoderLayer(16, 4, 64), X, MEMORY),
+        "model": model_drawing(transformer()),
+    }
+
+
+def test_drawings_are_the_same_bytes_every_time_and_leave_the_readers_matplotlib_alone():
+    import matplotlib as mpl
+
+    before, first = dict(mpl.rcParams), every_drawing()
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "black", "savefig.facecolor": "auto"}):
+        second = every_drawing()
+        assert all(first[name].png() == second[name].png() for name in first)
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("name", ["kit", "layer", "model"])
+def test_words_stay_on_the_page_are_large_enough_and_do_not_run_into_each_other(name):
+    figure = every_drawing()[name].figure
+    figure.canvas.draw()
+    texts = figure.axes[0].texts
+    places = [text.get_window_extent() for text in texts]
+    assert min(text.get_fontsize() for text in texts) >= 11
+    assert figure.get_figwidth() <= 10
+    assert all(figure.bbox.x0 <= p.x0 and p.x1 <= figure.bbox.x1 and p.y0 >= 0 for p in places)
+    assert max(p.y1 for p in places) < figure._suptitle.get_window_extent().y0
+    places = [place.shrunk(0.9, 0.7) for place in places]
+    assert not [(a, b) for i, a in enumerate(places) for b in places[:i] if a.overlaps(b)]
+
+
+def test_text_is_measured_as_it_is_drawn():
+    page = plotting.Diagram()
+    page.text("weighted mean", (0, 0))
+    figure = page.picture("Measured").figure
+    figure.canvas.draw()
+    extent = figure.axes[0].texts[0].get_window_extent()
+    assert extent.width / figure.dpi == pytest.approx(text_size("weighted mean")[0], rel=0.05)
