@@ -212,7 +212,7 @@ def test_drawings_are_the_same_bytes_every_time_and_leave_the_readers_matplotlib
     import matplotlib as mpl
 
     before, first = dict(mpl.rcParams), every_drawing()
-    with mpl.rc_context({"font.size": 30, "axes.facecolor": "black", "savefig.facecolor": "auto"}):
+    with mpl.rc_context({"font.family": "serif", "text.color": "red", "axes.facecolor": "black"}):
         second = every_drawing()
         assert all(first[name].png() == second[name].png() for name in first)
     assert dict(mpl.rcParams) == before
