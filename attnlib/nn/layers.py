@@ -122,11 +122,12 @@ class _Layer(nn.Module):
         heads = {"n_kv_heads": n_kv_heads, "bias": bias, "dropout": dropout, "score": score}
         around = {"norm": norm, "norm_first": norm_first, "dropout": dropout}
         self.self_attention = MultiHeadAttention(d_model, n_heads, **heads)
-        self.self_attention_residual = Residual(d_model, **around)
         if self.crosses:
             self.cross_attention = MultiHeadAttention(d_model, n_heads, **heads)
-            self.cross_attention_residual = Residual(d_model, **around)
         self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout=dropout, bias=bias)
+        self.self_attention_residual = Residual(d_model, **around)
+        if self.crosses:
+            self.cross_attention_residual = Residual(d_model, **around)
         self.feed_forward_residual = Residual(d_model, **around)
 
     def _fed_forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
