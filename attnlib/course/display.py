@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["check_close", "show", "show_source"]
 
 
-def show(digits: int = 3, **values: Array | float | str | tuple) -> None:
+def show(digits: int = 3, *, percent: bool = False, **values: Array | float | str | tuple) -> None:
     """Print each value under its name, arrays with their shape, rounded; no number is ever ``-0``.
 
-    Three digits at most are the same on every machine; more may not be.
+    Three digits at most are the same on every machine; more may not be. With ``percent`` values are shares, one
+    or several in a row, and printed in whole per cent.
 
     >>> show(weights=np.array([[0.25, 0.75]]), total=1.0)
     weights (1, 2)
@@ -27,11 +28,16 @@ def show(digits: int = 3, **values: Array | float | str | tuple) -> None:
     total   1.0
     >>> show(digits=1, runs=[0.25, 1.0])
     runs [0.2, 1.0]
+    >>> show(percent=True, right=[0.046, 1.0], guessing=1 / 26)
+    right      5 %, 100 %
+    guessing   4 %
     """
     width = max(map(len, values))
     for name, value in values.items():
         x = _to_numpy(value)
-        if isinstance(value, tuple) or x.dtype.kind not in "fiu":
+        if percent:
+            print(name.ljust(width), _percent(x))
+        elif isinstance(value, tuple) or x.dtype.kind not in "fiu":
             print(name.ljust(width), value)
         elif x.ndim == 0:
             print(name.ljust(width), f"{float(x) + 0.0:,.0f}" if digits == 0 else _rounded(_wide(x), digits).item())
@@ -75,6 +81,10 @@ def _to_numpy(x: Array | float) -> np.ndarray:
 def _wide(x: np.ndarray) -> np.ndarray:
     """In double precision, where a rounded number prints as short as it is."""
     return x.astype(np.float64) if x.dtype.kind == "f" else x
+
+
+def _percent(shares: np.ndarray) -> str:
+    return ", ".join(f"{100 * share + 0.0:3.0f} %" for share in np.round(shares, 2).reshape(-1).tolist())
 
 
 def _rounded(x: np.ndarray, digits: int) -> np.ndarray:
