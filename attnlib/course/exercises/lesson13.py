@@ -47,7 +47,7 @@ def _score_of_zero(weights, i, j):
 
 
 def _preference(weights, referent, distractor):
-    each = np.arange(len(weights))
+    each = range(len(weights))
     return (weights[each, :, referent] > weights[each, :, distractor]).mean(axis=0)
 
 
