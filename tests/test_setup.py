@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 
 import setup_environment as setup
 import solve_constraints
-from attnlib import environment
+from attnlib.course import environment
 
 ROOT = Path(__file__).parents[1]
 HERE = "{}.{}".format(*sys.version_info)
