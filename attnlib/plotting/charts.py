@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlib.plotting.picture import INK, OUTPUT, PALE, QUERY, WEIGHTS, Picture, in_style, label, new_figure
+from attnlib.plotting.picture import CYCLE, INK, PALE, QUERY, WEIGHTS, Picture, in_style, label, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,7 @@ def runs(
     fig, ax = new_figure(max(5, min(10, 1.4 * len(results) + 1)), 3.8)
     for i, values in enumerate(results.values()):
         ax.scatter(
-            i + 0.3 * (np.arange(len(values)) + 0.5) / len(values) - 0.15, values, s=40, color=OUTPUT, alpha=0.8
+            i + 0.3 * (np.arange(len(values)) + 0.5) / len(values) - 0.15, values, s=40, color=CYCLE[0], alpha=0.8
         )
         ax.hlines(np.median(values), i - 0.3, i + 0.3, color=INK, linewidth=1.5)
     for i, (name, height) in enumerate((reference or {}).items()):

@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 # Okabe and Ito's palette, which colour-blind readers can tell apart. Four of its colours have a meaning.
 QUERY, KEY, VALUE, OUTPUT = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 INK, PALE = "#222222", "#9a9a9a"
-CYCLE = [OUTPUT, QUERY, VALUE, KEY, "#CC79A7", "#56B4E9", INK]
+# Curves have none of these four: wine, olive, ink, pink, slate, brown, grey, whose lightness differs as well.
+CYCLE = ["#882255", "#999933", INK, "#CC79A7", "#5F6B8A", "#7A4E2D", PALE]
 DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-"]
 
 WEIGHTS = "magma_r"  # perceptually uniform, pale at zero
