@@ -8,30 +8,6 @@ from attnlib.core.softmax import masked_softmax
 from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
-def _target(right, n_tokens, smoothing):
-    return (1 - smoothing) * np.eye(n_tokens)[right] + smoothing / n_tokens
-
-
-def _others_only(right, n_tokens, smoothing):
-    hot = np.eye(n_tokens)[right]
-    return (1 - smoothing) * hot + smoothing / (n_tokens - 1) * (1 - hot)
-
-
-def _not_added(right, n_tokens, smoothing):
-    target = np.full(n_tokens, smoothing / n_tokens)
-    target[right] = 1 - smoothing
-    return target
-
-
-def _entropy(q):
-    return -(q * np.log(q)).sum()
-
-
-def _floor(n_tokens, smoothing):
-    q = smoothing / n_tokens + (1 - smoothing) * np.eye(n_tokens)[0]
-    return -(q * np.log(q)).sum()
-
-
 def _batches(lengths, batch_size):
     return [lengths[i : i + batch_size] for i in range(0, len(lengths), batch_size)]
 
@@ -83,6 +59,45 @@ def _mean(means, counts):
     return (means * counts).sum() / counts.sum()
 
 
+FAULTS = {  # what each of six translators gets wrong, and nothing else
+    "zero": lambda n: n == 0,
+    "one to ninety nine": lambda n: 0 < n < 100,
+    "one hundred to nine hundred, with nothing after it": lambda n: 0 < n < 1000 and n % 100 == 0,
+    "a thousand with nothing after it": lambda n: n >= 1000 and n % 1000 == 0,
+    "a thousand with a single digit after it": lambda n: n >= 1000 and 0 < n % 1000 < 10,
+    "exactly one thousand and something": lambda n: 1000 < n < 2000,
+}
+MOST = 30
+
+
+def _found(numbers):
+    """Which of the faults a test set shows: 1 or 0 for each."""
+    numbers = [int(n) if int(n) == n else n for n in numbers]
+    if odd := [n for n in numbers if not (isinstance(n, int) and 0 <= n <= 999_999)]:
+        raise ValueError(f"whole numbers from 0 to 999,999 are needed; {odd[0]} is none")
+    if len(numbers) > MOST:
+        raise ValueError(f"{len(numbers)} numbers are too many; {MOST} are allowed")
+    return np.array([any(fault(n) for n in numbers) for fault in FAULTS.values()], dtype=float)
+
+
+def _enough(wanted, found):
+    if np.array_equal(wanted, found):
+        return True
+    names = [name for name, yes in zip(FAULTS, found, strict=True) if yes]
+    seen = f"those that are wrong about {'; '.join(names)}" if names else "none"
+    return (
+        f"Your numbers find {len(names)} of the 6 faulty translators: {seen}. Which short, round or otherwise "
+        "special numbers has your list not got?"
+    )
+
+
+def _test_set():
+    every_length = [7, 17, 85, 300, 842, 4821, 61_350, 987_654]
+    nothing_follows = [0, 20, 100, 5000, 11_000, 800_000]
+    gaps_and_ones = [1, 101, 1234, 5006, 200_001, 1001]
+    return every_length + nothing_follows + gaps_and_ones
+
+
 def _aligned(rng):
     n_words, n_morphemes = 6, 8
     alignment = np.stack([rng.permutation(n_morphemes)[:n_words] for _ in range(5)])
@@ -96,94 +111,6 @@ def _aligned(rng):
 EXERCISES = [
     Exercise(
         id="12.1",
-        title="The smoothed target",
-        reference=_target,
-        cases=lambda rng: [(2, 6, 0.1), (0, 5, 0.3), (3, 9, 0.2)],
-        hints=(
-            "Two distributions are mixed: all on the right token, and the same on every token.",
-            "Every token gets smoothing / n_tokens. The right one gets 1 - smoothing on top of that.",
-            "(1 - smoothing) * np.eye(n_tokens)[right] + smoothing / n_tokens.",
-        ),
-        misconceptions=[
-            Misconception(
-                "others only",
-                _others_only,
-                "You spread the share over the other tokens. Here it goes to all of them, the right one too: it has "
-                "1 - smoothing + smoothing / n_tokens.",
-            ),
-            Misconception(
-                "not added",
-                _not_added,
-                "The right token has 1 - smoothing without its part of the share, so the sum is below 1.",
-            ),
-            Misconception(
-                "nothing taken",
-                lambda right, n_tokens, smoothing: np.eye(n_tokens)[right] + smoothing / n_tokens,
-                "You gave every token its part and took nothing from the right one: the sum is 1 + smoothing.",
-            ),
-            Misconception(
-                "exchanged",
-                lambda right, n_tokens, smoothing: _target(right, n_tokens, 1 - smoothing),
-                "The two shares are exchanged: 1 - smoothing stays with the right token.",
-            ),
-            Misconception(
-                "one-hot",
-                lambda right, n_tokens, smoothing: np.eye(n_tokens)[right],
-                "This is the target without smoothing.",
-            ),
-            Misconception(
-                "counted from one",
-                lambda right, n_tokens, smoothing: np.roll(_target(right, n_tokens, smoothing), -1),
-                "The large entry stands one place too early. Tokens are numbered from 0.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="12.2",
-        title="The floor",
-        reference=_floor,
-        cases=lambda rng: [(34, 0.1), (6, 0.3), (11, 0.05)],
-        hints=(
-            "The best that a model can say is the target itself. What is the loss then?",
-            "The entropy of the smoothed target: one token has much, n_tokens - 1 have smoothing / n_tokens each.",
-            "-(q * np.log(q)).sum() for the target q of 12.1, whichever token is right.",
-        ),
-        misconceptions=[
-            Misconception(
-                "zero",
-                lambda n_tokens, smoothing: 0.0,
-                "That is the floor without smoothing. With it, even the target itself has a loss.",
-            ),
-            Misconception(
-                "right token only",
-                lambda n_tokens, smoothing: -np.log(1 - smoothing + smoothing / n_tokens),
-                "This counts what the right token costs, as plain cross-entropy does. The smoothed loss asks the "
-                "logarithm of every token, each with its weight in q.",
-            ),
-            Misconception(
-                "bits",
-                lambda n_tokens, smoothing: _floor(n_tokens, smoothing) / np.log(2),
-                "This is in bits. The loss is in natural logarithms.",
-            ),
-            Misconception(
-                "uniform",
-                lambda n_tokens, smoothing: np.log(n_tokens),
-                "This is the entropy when all tokens are equally likely: the loss of a model that knows nothing.",
-            ),
-            Misconception(
-                "others only",
-                lambda n_tokens, smoothing: _entropy(_others_only(0, n_tokens, smoothing)),
-                "You spread the share over the other tokens. Here it goes to all of them, the right one too.",
-            ),
-            Misconception(
-                "one of the others",
-                lambda n_tokens, smoothing: _entropy(_target(0, n_tokens, smoothing)[:2]),
-                "You counted one of the other tokens. There are n_tokens - 1.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="12.3",
         title="How much is padding",
         reference=_padding,
         cases=lambda rng: [(rng.integers(1, 12, size=n), size) for n, size in ((11, 3), (23, 5), (17, 4))],
@@ -227,7 +154,7 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        id="12.4",
+        id="12.2",
         title="Weights against the alignment",
         reference=_hits,
         cases=lambda rng: [_aligned(rng) for _ in range(3)],
@@ -271,7 +198,41 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        id="12.5",
+        id="12.3",
+        title="The missing test set",
+        reference=_test_set,
+        adapt=_found,
+        compare=_enough,
+        hints=(
+            "What was not in the test set of this lesson's first model? Short numbers, to begin with.",
+            "Go through the lengths, from one digit to six. Then ask what can be missing in a number: the hundreds, "
+            "the tens, everything after the thousand.",
+            "Zero; a number below 100; a round hundred; a round thousand; a thousand with one digit after it; and "
+            "a number between 1,000 and 2,000, where German says tausend after ein.",
+        ),
+        misconceptions=[
+            Misconception(
+                "drawn like the training set",
+                lambda: np.random.default_rng(0).integers(100_000, 1_000_000, size=30).tolist(),
+                "All six pass. These numbers are like those that nearly every test set drawn uniformly holds: long, "
+                "and with something in every place. The faults are elsewhere.",
+            ),
+            Misconception(
+                "only short ones",
+                lambda: [*range(1, 20), 20, 30, 40, 50],
+                "The numbers below a hundred find one of the six translators. The faults of the others are at other "
+                "lengths, or where a number stops short. (And there is one number below all of these.)",
+            ),
+            Misconception(
+                "powers of ten",
+                lambda: [10**i for i in range(6)],
+                "Powers of ten find three of the six: short ones, a hundred with nothing after it, and a thousand "
+                "with nothing after it. A number may also have a gap in the middle, or a special beginning.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="12.4",
         title="A mean over several processes",
         reference=_mean,
         cases=lambda rng: [(rng.uniform(0.5, 4, size=n), rng.integers(2, 90, size=n)) for n in (2, 3, 5)],
