@@ -377,3 +377,24 @@ def test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once():
     steps = torch.cat([model.step(token, state) for token in target.split(1, dim=1)], dim=1)
     torch.testing.assert_close(steps, model(source, target).logits)
     assert probes.causality(lambda y: model(source, y).logits, target, n_tokens=9)
+
+
+def test_claim_41_the_residual_keeps_rows_apart_and_the_norm_alone_does_not():
+    def spread(x):
+        return ((x - x.mean(0)).norm() / x.norm()).item()
+
+    def normal(x):
+        return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+    for seed in range(3):
+        torch.manual_seed(seed)
+        words = torch.randn(16, 64, dtype=torch.float64)
+        layers = [MultiHeadAttention(64, 4).double() for _ in range(24)]
+        alone, normed, added = words, words, words
+        with torch.no_grad():
+            for layer in layers:
+                alone, normed = layer(alone).out, normal(layer(normed).out)
+                added = added + layer(added).out
+        assert spread(alone) < 1e-6
+        assert spread(normed) < 1e-6
+        assert spread(added) > 1e-3

@@ -220,6 +220,13 @@ CLAIMS = (
         ("14",),
         "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
     ),
+    Claim(
+        41,
+        "Normalisation keeps deep stacks from collapsing.",
+        "By itself it does not: after three layers of normalised attention all rows are one. The residual does.",
+        ("10",),
+        "tests/test_claims.py::test_claim_41_the_residual_keeps_rows_apart_and_the_norm_alone_does_not",
+    ),
 )
 
 

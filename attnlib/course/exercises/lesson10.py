@@ -8,13 +8,29 @@ from attnlib.core.attention import attention
 from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
-def _layer_norm(x, eps):
+def _layer_norm(x, eps=1e-5):
     mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
     return (x - mean) / np.sqrt(variance + eps)
 
 
-def _rms_norm(x, eps):
-    return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+def _batch_norm(x, real, eps):
+    rows = x[real]  # (words, d)
+    out = np.zeros_like(x)
+    out[real] = (rows - rows.mean(axis=0)) / np.sqrt(rows.var(axis=0) + eps)
+    return out
+
+
+def _over(x, real, eps, axes):
+    """Normalised over some axes of ``(batch, n, d)``, real places alone."""
+    weights = np.broadcast_to(real[..., None], x.shape).astype(float)
+    count = weights.sum(axis=axes, keepdims=True)
+    mean = (weights * x).sum(axis=axes, keepdims=True) / count
+    variance = (weights * (x - mean) ** 2).sum(axis=axes, keepdims=True) / count
+    return weights * (x - mean) / np.sqrt(variance + eps)
+
+
+def _fold(g, b, W, c):
+    return g[:, None] * W, b @ W + c
 
 
 def _layer(x, attend, network, norm):
@@ -28,15 +44,50 @@ def _parameters(d_model, d_ff):
     return attention_part + network_part + 2 * 2 * d_model
 
 
-def _group(x, b, t, c, n_groups):
-    size = x.shape[-1] // n_groups
-    first = c // size * size
-    members = x[b, :, first : first + size]
-    return members.mean(), members.var()
+def _diagnosis(layer, d):
+    x = np.random.default_rng(0).normal(size=(3, d))
+    once, large = layer(x), layer(1000 * x)
+    if np.allclose(once.mean(axis=1), 0, atol=1e-3) and np.allclose(once.std(axis=1), 1, atol=1e-2):
+        return "post-norm"  # every row comes out normalised
+    if np.allclose(large, once, atol=1e-2):
+        return "no residual"  # how large the input is makes no difference
+    if np.allclose(large - 1000 * x, once - x, atol=1e-2):
+        return "pre-norm"  # nor does it to what is added
+    return "no norm"
 
 
-def _rows(rng):
-    return [(rng.normal(size=(4, 6)) * 3 + 1, 0.1), (rng.normal(size=(2, 3, 5)) + 2, 1e-3)]
+def _box(rng, kind, d):
+    """A sublayer of this kind around a random network that mixes positions too, and saturates nowhere."""
+    w_in, w_out = rng.normal(size=(d, 2 * d)) / np.sqrt(d), rng.normal(size=(2 * d, d)) / np.sqrt(d)
+    shift = rng.normal(size=2 * d)
+
+    def f(x):
+        return np.maximum(0, (x + x.mean(axis=-2, keepdims=True)) @ w_in + shift) @ w_out
+
+    return {
+        "post-norm": lambda x: _layer_norm(x + f(x)),
+        "pre-norm": lambda x: x + f(_layer_norm(x)),
+        "no residual": lambda x: f(_layer_norm(x)),
+        "no norm": lambda x: x + f(x),
+    }[kind]
+
+
+def _boxes(rng):
+    kinds = "pre-norm", "no norm", "post-norm", "no residual", "pre-norm", "post-norm", "no norm", "no residual"
+    return [(_box(rng, kind, d), d) for kind, d in zip(kinds, (6, 9, 5, 8, 12, 7, 4, 10), strict=True)]
+
+
+def _grows(layer, d):
+    x = np.random.default_rng(0).normal(size=(3, d))
+    return abs(layer(1000 * x)).max() > 30 * abs(layer(x)).max()
+
+
+def _padded(rng):
+    cases = []
+    for shape, lengths, eps in (((3, 5, 4), (5, 2, 3), 0.1), ((2, 6, 3), (4, 6), 1e-3)):
+        real = np.arange(shape[1]) < np.array(lengths)[:, None]
+        cases.append((rng.normal(size=shape) * np.arange(1, shape[2] + 1) + 1, real, eps))
+    return cases
 
 
 def _parts(rng):
@@ -48,96 +99,106 @@ def _attend(x):
     return attention(x, x, 2 * x).out
 
 
-def _cells(rng):
-    x = rng.normal(size=(3, 4, 6)) * np.arange(1, 7)
-    return [(x, 1, 2, 3, 2), (x, 0, 1, 5, 3), (x, 2, 0, 2, 3)]
-
-
 EXERCISES = [
     Exercise(
         id="10.1",
-        title="Layer normalisation",
-        reference=_layer_norm,
-        cases=_rows,
+        title="Batch normalisation without the padding",
+        reference=_batch_norm,
+        cases=_padded,
         hints=(
-            "Mean and variance are taken over the last axis, one of each for every row.",
-            "keepdims=True keeps the axis, so that the mean can be subtracted from the row.",
-            "(x - mean) / np.sqrt(variance + eps).",
+            "Which numbers share a mean? Those of one feature, at all real positions of all sequences.",
+            "x[real] is an array (words, d) of the rows that are there. Normalise its columns.",
+            "out = np.zeros_like(x); out[real] = (rows - rows.mean(0)) / np.sqrt(rows.var(0) + eps).",
         ),
         misconceptions=[
             Misconception(
-                "over everything",
-                lambda x, eps: (x - x.mean()) / np.sqrt(x.var() + eps),
-                "You took one mean over the whole array. Each row has its own.",
+                "padding counted",
+                lambda x, real, eps: _over(x, np.ones_like(real), eps, (0, 1)) * real[..., None],
+                "The padding is in your mean and variance. Take both over the real positions alone.",
             ),
             Misconception(
-                "over positions",
-                lambda x, eps: (x - x.mean(-2, keepdims=True)) / np.sqrt(x.var(-2, keepdims=True) + eps),
-                "You normalised each feature over the positions. That is instance normalisation, and it reads the "
-                "future.",
+                "zeros counted",
+                lambda x, real, eps: _over(x * real[..., None], np.ones_like(real), eps, (0, 1)) * real[..., None],
+                "You set the padding to zero and then counted the zeros in the mean. Leave these places out.",
+            ),
+            Misconception(
+                "padding not cleared",
+                lambda x, real, eps: (lambda r: (x - r.mean(0)) / np.sqrt(r.var(0) + eps))(x[real]),
+                "Mean and variance are right. Where there is padding, zeros are asked for.",
+            ),
+            Misconception(
+                "layer",
+                lambda x, real, eps: _layer_norm(x, eps) * real[..., None],
+                "You normalised each row over its features, which is layer normalisation. Here each feature is "
+                "normalised over the rows.",
+            ),
+            Misconception(
+                "instance",
+                lambda x, real, eps: _over(x, real, eps, (1,)),
+                "You normalised each sequence by itself, which is instance normalisation. A batch shares one mean and "
+                "one variance for each feature.",
+            ),
+            Misconception(
+                "everything",
+                lambda x, real, eps: _over(x, real, eps, (0, 1, 2)),
+                "You took one mean of all numbers. Each feature has its own.",
             ),
             Misconception(
                 "eps outside",
-                lambda x, eps: (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + eps),
-                "eps is added to the standard deviation. It belongs to the variance, under the root.",
+                lambda x, real, eps: np.where(
+                    real[..., None], (x - x[real].mean(0)) / (np.sqrt(x[real].var(0)) + eps), 0
+                ),
+                "eps is added to the variance, under the root.",
             ),
             Misconception(
                 "one less",
-                lambda x, eps: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True, ddof=1) + eps),
-                "Your variance divides by d - 1. Layer normalisation divides by d.",
-            ),
-            Misconception(
-                "no root",
-                lambda x, eps: (x - x.mean(-1, keepdims=True)) / (x.var(-1, keepdims=True) + eps),
-                "You divided by the variance. It is its root that brings the spread to one.",
-            ),
-            Misconception(
-                "no eps",
-                lambda x, eps: _layer_norm(x, 0.0),
-                "eps is not in it. It is added to the variance, so that a row of equal numbers gives no 0/0.",
-            ),
-            Misconception(
-                "no mean",
-                _rms_norm,
-                "The mean is still there. This is RMS normalisation, the next exercise.",
+                lambda x, real, eps: np.where(
+                    real[..., None], (x - x[real].mean(0)) / np.sqrt(x[real].var(0, ddof=1) + eps), 0
+                ),
+                "You divided by the number of words less one. A normalisation divides by their number.",
             ),
         ],
     ),
     Exercise(
         id="10.2",
-        title="RMS normalisation",
-        reference=_rms_norm,
-        cases=_rows,
+        title="Fold the scale and the shift",
+        reference=_fold,
+        cases=lambda rng: [
+            (rng.normal(size=d) + 1, rng.normal(size=d), rng.normal(size=(d, out)), rng.normal(size=out))
+            for d, out in ((4, 4), (3, 5))
+        ],
         hints=(
-            "RMS: the root of the mean of the squares.",
-            "No mean is taken off.",
-            "x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps).",
+            "Write the whole out: (y * g + b) @ W + c. Multiply out the bracket.",
+            "b @ W + c does not depend on y: that is c'. In (y * g) @ W, which numbers of W meet g[0]?",
+            "g[0] meets the first row of W: g[:, None] * W, and b @ W + c.",
         ),
         misconceptions=[
             Misconception(
-                "with a mean",
-                _layer_norm,
-                "You took the mean off. That is layer normalisation; RMS leaves it.",
+                "columns scaled",
+                lambda g, b, W, c: (g * W, b @ W + c),
+                "You scaled the columns of W. Row i of W is what feature i is multiplied by, so g[i] belongs to row "
+                "i. (When W is square, NumPy does not complain.)",
             ),
             Misconception(
-                "length",
-                lambda x, eps: x / np.sqrt((x**2).sum(axis=-1, keepdims=True) + eps),
-                "You divided by the length of the row. It is the root of the *mean* of the squares.",
+                "shift forgotten",
+                lambda g, b, W, c: (g[:, None] * W, c),
+                "The shift b goes through W too: it adds b @ W to the constant.",
             ),
             Misconception(
-                "deviation",
-                lambda x, eps: x / np.sqrt(x.var(axis=-1, keepdims=True) + eps),
-                "You divided by the standard deviation, which takes the mean off inside. RMS squares x as it is.",
+                "shift scaled",
+                lambda g, b, W, c: (g[:, None] * W, (g * b) @ W + c),
+                "You scaled the shift as well, or sent it through the new matrix, which does the same. It is added "
+                "after the scale, y * g + b, and goes through W as it was.",
             ),
             Misconception(
-                "no root",
-                lambda x, eps: x / ((x**2).mean(axis=-1, keepdims=True) + eps),
-                "The root is missing.",
+                "constant lost",
+                lambda g, b, W, c: (g[:, None] * W, b @ W),
+                "The linear layer's own c is missing.",
             ),
             Misconception(
-                "eps outside",
-                lambda x, eps: x / (np.sqrt((x**2).mean(axis=-1, keepdims=True)) + eps),
-                "eps belongs under the root.",
+                "divided",
+                lambda g, b, W, c: (W / g[:, None], b @ W + c),
+                "You divided by the scale. Multiply: the new matrix does what scale and matrix did together.",
             ),
         ],
     ),
@@ -178,6 +239,11 @@ EXERCISES = [
                 "The network comes before attention. Attention is first.",
             ),
             Misconception(
+                "attention of the stream",
+                lambda x, attend, network, norm: (lambda h: h + network(norm(h)))(x + attend(x)),
+                "Attention gets the stream as it is. Normalise what goes into it too.",
+            ),
+            Misconception(
                 "network of the stream",
                 lambda x, attend, network, norm: (lambda h: h + network(h))(x + attend(norm(x))),
                 "The network gets the stream as it is. Normalise what goes into it too.",
@@ -216,6 +282,11 @@ EXERCISES = [
                 "The biases of the matrices are missing: 4 d in attention, d_ff + d in the network.",
             ),
             Misconception(
+                "no biases in the network",
+                lambda d, f: _parameters(d, f) - f - d,
+                "The biases of the network are missing: d_ff of its first matrix, d of its second.",
+            ),
+            Misconception(
                 "no norms",
                 lambda d, f: _parameters(d, f) - 4 * d,
                 "4 d are missing: the biases of attention's four matrices, or the two normalisations, each with a "
@@ -240,50 +311,49 @@ EXERCISES = [
     ),
     Exercise(
         id="10.5",
-        title="What group normalisation averages",
-        reference=_group,
-        cases=_cells,
-        adapt=np.asarray,
+        title="What is in the box?",
+        reference=_diagnosis,
+        cases=_boxes,
         hints=(
-            "One sequence, all its positions, the features of one group.",
-            "A group has d / n_groups features; that of c begins at c // size * size.",
-            "members = x[b, :, first : first + size]; return members.mean(), members.var().",
+            "What does a normalisation do to the size of what it gets? Send rows in, and a thousand times the same.",
+            "Post-norm gives rows of mean 0 and standard deviation 1. Without a residual the input's size makes no "
+            "difference. Pre-norm adds to x something that does not depend on its size.",
+            "Compare layer(x) with layer(1000 * x), and layer(x) - x with layer(1000 * x) - 1000 * x.",
         ),
         misconceptions=[
             Misconception(
-                "one position",
-                lambda x, b, t, c, n_groups: (lambda m: (m.mean(), m.var()))(
-                    x[b, t, c // (x.shape[-1] // n_groups) * (x.shape[-1] // n_groups) :][: x.shape[-1] // n_groups]
-                ),
-                "You stayed at position t. Group normalisation takes all positions of the sequence, the future "
-                "included.",
+                "always post-norm",
+                lambda layer, d: "post-norm",
+                "You answered post-norm whatever the box did. Send something in, and look at what comes out.",
             ),
             Misconception(
-                "all sequences",
-                lambda x, b, t, c, n_groups: (lambda m: (m.mean(), m.var()))(
-                    x[:, :, c // (x.shape[-1] // n_groups) * (x.shape[-1] // n_groups) :][
-                        :, :, : x.shape[-1] // n_groups
-                    ]
-                ),
-                "You took all sequences of the batch. That is what batch normalisation does; here it is sequence b.",
+                "always pre-norm",
+                lambda layer, d: "pre-norm",
+                "You answered pre-norm whatever the box did. Send something in, and look at what comes out.",
             ),
             Misconception(
-                "one feature",
-                lambda x, b, t, c, n_groups: (x[b, :, c].mean(), x[b, :, c].var()),
-                "You took feature c alone, which is instance normalisation. A group has several features.",
+                "it grows, so there is no norm",
+                lambda layer, d: "no norm" if _grows(layer, d) else _diagnosis(layer, d),
+                "An output that grows with the input need not be without a norm: pre-norm leaves the stream alone, so "
+                "x itself comes through. Look at what is added to x, and whether that grows.",
             ),
             Misconception(
-                "all features",
-                lambda x, b, t, c, n_groups: (x[b].mean(), x[b].var()),
-                "You took all features. Only those in the group of c count.",
+                "it grows, so it is pre-norm",
+                lambda layer, d: "pre-norm" if _grows(layer, d) else _diagnosis(layer, d),
+                "Without any norm the output grows with the input too. Look at what is added to x: with pre-norm it "
+                "does not depend on how large x is.",
             ),
             Misconception(
-                "deviation",
-                lambda x, b, t, c, n_groups: (
-                    _group(x, b, t, c, n_groups)[0],
-                    np.sqrt(_group(x, b, t, c, n_groups)[1]),
-                ),
-                "Your second number is the standard deviation. The variance is asked for.",
+                "it does not grow, so it is post-norm",
+                lambda layer, d: _diagnosis(layer, d) if _grows(layer, d) else "post-norm",
+                "Without a residual the output does not grow either. After post-norm every row has mean 0 and "
+                "standard deviation 1; look at that.",
+            ),
+            Misconception(
+                "it does not grow, so there is no residual",
+                lambda layer, d: _diagnosis(layer, d) if _grows(layer, d) else "no residual",
+                "Post-norm does not grow either. After it every row has mean 0 and standard deviation 1: look "
+                "at that.",
             ),
         ],
     ),
