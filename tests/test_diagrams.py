@@ -239,3 +239,10 @@ def test_text_is_measured_as_it_is_drawn():
     figure.canvas.draw()
     extent = figure.axes[0].texts[0].get_window_extent()
     assert extent.width / figure.dpi == pytest.approx(text_size("weighted mean")[0], rel=0.05)
+
+
+def test_a_shift_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="goes_in must be a start symbol and written without its last"):
+        plotting.shift_diagram(["start", "b"], ["c", "b"], position=1, title="")
+    with pytest.raises(ValueError, match="position must be from 1 to 2; got 3"):
+        plotting.shift_diagram(["start", "c"], ["c", "end"], position=3, title="")

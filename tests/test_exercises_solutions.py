@@ -5,7 +5,9 @@ from contextlib import suppress
 
 import jupytext
 import pytest
+import torch
 
+from attnlib.course.exercises import lesson11
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import grade, registry
 from attnlib.course.source import source_of
@@ -49,6 +51,13 @@ def test_the_solution_runs_in_its_lesson_as_it_is_printed(exercise):
     answer = pasted(exercise, session(exercise.lesson))
     verdict = grade(exercise, answer() if exercise.asks_for_value else answer)
     assert verdict.kind == "right", f"{exercise.id}: {verdict}"
+
+
+def test_the_assembled_decoder_layer_is_torchs():
+    layer, y, memory = lesson11._layer_of_torch(4, 6, 0)
+    theirs = layer(y, memory, tgt_mask=~torch.ones(4, 4).tril().bool()).detach()
+    ours = lesson11._decoder_layer(*lesson11._parts(4, 6, 0))
+    assert abs(ours - theirs.numpy()).max() < 1e-12
 
 
 def test_a_name_that_the_lesson_lacks_is_noticed():

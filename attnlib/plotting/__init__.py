@@ -10,6 +10,7 @@ from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
+from attnlib.plotting.shifting import shift_diagram
 
 __all__ = [
     "INK",
@@ -27,6 +28,7 @@ __all__ = [
     "matrices",
     "runs",
     "scatter",
+    "shift_diagram",
     "signed_map",
     "surfaces",
     "transformer_diagram",

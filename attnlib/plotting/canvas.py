@@ -160,6 +160,7 @@ class Canvas:
         colour: str = INK,
         head: bool = True,
         side: str = "right",
+        dashed: bool = False,
     ) -> None:
         """A line through ``points`` with a head at its end. ``words`` stand on its longest piece.
 
@@ -170,6 +171,8 @@ class Canvas:
         options = {"arrowstyle": look, "mutation_scale": 13, "linewidth": 1.6 if colour == INK else 2.2, "zorder": 1}
         path = Path(points)
         ends = {"shrinkA": 0, "shrinkB": 0, "color": colour, "joinstyle": "round", "capstyle": "butt"}
+        if dashed:
+            options |= {"linestyle": (0, (3, 2)), "linewidth": 1.1}
         self.put(lambda ax: ax.add_patch(FancyArrowPatch(path=path, **options, **ends)), *points)
         if words:
             self._beside(points, words, colour, side)

@@ -28,8 +28,72 @@ def _loss(log_p, target, pad):
     return -(chosen * real).sum() / real.sum()
 
 
-def _difference(d_model):
-    return 4 * (d_model**2 + d_model) + 2 * d_model
+def _decoder_layer(y, memory, attend, cross, network, norms):
+    causal = np.tri(len(y), dtype=bool)
+    everything = np.ones((len(y), len(memory)), dtype=bool)
+    y = norms[0](y + attend(y, y, causal))
+    y = norms[1](y + cross(y, memory, everything))
+    return norms[2](y + network(y))
+
+
+def _assembled(y, memory, attend, cross, network, norms, own=None, other=None, memory_of_y=False):
+    own = np.tri(len(y), dtype=bool) if own is None else own
+    y = norms[0](y + attend(y, y, own))
+    memory = y if memory_of_y else memory
+    y = norms[1](y + cross(y, memory, np.ones((len(y), len(memory)), dtype=bool) if other is None else other))
+    return norms[2](y + network(y))
+
+
+def _without_residuals(y, memory, attend, cross, network, norms):
+    y = norms[0](attend(y, y, np.tri(len(y), dtype=bool)))
+    return norms[2](network(norms[1](cross(y, memory, np.ones((len(y), len(memory)), dtype=bool)))))
+
+
+def _pre_norm(y, memory, attend, cross, network, norms):
+    y = y + attend(norms[0](y), norms[0](y), np.tri(len(y), dtype=bool))
+    y = y + cross(norms[1](y), memory, np.ones((len(y), len(memory)), dtype=bool))
+    return y + network(norms[2](y))
+
+
+def _cross_first(y, memory, attend, cross, network, norms):
+    y = norms[0](y + cross(y, memory, np.ones((len(y), len(memory)), dtype=bool)))
+    y = norms[1](y + attend(y, y, np.tri(len(y), dtype=bool)))
+    return norms[2](y + network(y))
+
+
+def _layer_of_torch(n, n_memory, seed):
+    """A decoder layer of torch's and what goes into it."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = torch.nn.TransformerDecoderLayer(8, 2, 12, dropout=0.0, batch_first=True, dtype=torch.float64)
+        for parameter in layer.parameters():  # scales, shifts and biases too, so that no two parts are alike
+            torch.nn.init.normal_(parameter, std=0.5)
+        return layer, torch.randn(n, 8, dtype=torch.float64), torch.randn(n_memory, 8, dtype=torch.float64)
+
+
+def _parts(n, n_memory, seed):
+    """The inputs of 11.4, with the parts of a decoder layer of torch's as functions of arrays."""
+    import torch
+
+    layer, y, memory = _layer_of_torch(n, n_memory, seed)
+
+    def of_arrays(module):
+        return lambda x: module(torch.from_numpy(np.asarray(x, dtype=float))).detach().numpy()
+
+    def attending(module):
+        def attend(queries, keys, mask):
+            rows = [torch.from_numpy(np.asarray(x, dtype=float)) for x in (queries, keys)]
+            closed = ~torch.from_numpy(np.asarray(mask, dtype=bool))  # torch's True means closed
+            return module(rows[0], rows[1], rows[1], attn_mask=closed, need_weights=False)[0].detach().numpy()
+
+        return attend
+
+    network = of_arrays(torch.nn.Sequential(layer.linear1, torch.nn.ReLU(), layer.linear2))
+    norms = [of_arrays(norm) for norm in (layer.norm1, layer.norm2, layer.norm3)]
+    attend, cross = attending(layer.self_attn), attending(layer.multihead_attn)
+    return y.numpy(), memory.numpy(), attend, cross, network, norms
 
 
 def _share(p, n):
@@ -186,44 +250,76 @@ EXERCISES = [
     ),
     Exercise(
         id="11.4",
-        title="What a decoder layer has more",
-        reference=_difference,
-        cases=lambda rng: [(64,), (512,), (10,)],
+        title="A decoder layer",
+        reference=_decoder_layer,
+        cases=lambda rng: [_parts(n, n_memory, seed) for n, n_memory, seed in ((4, 6, 0), (5, 3, 1))],
         hints=(
-            "Which sublayer does an encoder layer not have?",
-            "Cross-attention with its four projections, and the normalisation around it.",
-            "4 * (d**2 + d) + 2 * d.",
+            "Three sublayers, each of the form x = norm(x + sublayer(x)).",
+            "Self-attention: y asks y, under a causal mask. Cross-attention: y asks the memory, all of it.",
+            "y = norms[0](y + attend(y, y, causal)); y = norms[1](y + cross(y, memory, everything)); the network.",
         ),
         misconceptions=[
             Misconception(
-                "no norm",
-                lambda d: 4 * (d**2 + d),
-                "Cross-attention brings a normalisation of its own: a scale and a shift for each feature.",
+                "not causal",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, cross, network, norms, own=np.ones((len(y), len(y)), dtype=bool)
+                ),
+                "Your self-attention reads the words further on. It needs a causal mask.",
             ),
             Misconception(
-                "no biases",
-                lambda d: 4 * d**2 + 2 * d,
-                "The biases of the four projections are missing.",
+                "diagonal closed",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, cross, network, norms, own=np.tri(len(y), k=-1, dtype=bool)
+                ),
+                "You closed the diagonal. The inputs are shifted already, so a row may read itself.",
             ),
             Misconception(
-                "no output projection",
-                lambda d: 3 * (d**2 + d) + 2 * d,
-                "Cross-attention has four projections. The one that mixes the heads is missing.",
+                "transposed mask",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, cross, network, norms, own=np.tri(len(y), dtype=bool).T
+                ),
+                "Your triangle is transposed: it shows what comes later and hides what came before. Row i may read "
+                "columns 0 to i.",
             ),
             Misconception(
-                "a whole layer",
-                lambda d: 4 * (d**2 + d) + 8 * d**2 + 5 * d + 4 * d,
-                "You counted a network too. An encoder layer has one as well.",
+                "causal memory",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, cross, network, norms, other=np.tri(len(y), len(memory), dtype=bool)
+                ),
+                "You masked the memory causally. The source is read as a whole before the first word is written.",
             ),
             Misconception(
-                "the decoder layer",
-                lambda d: 8 * (d**2 + d) + 8 * d**2 + 5 * d + 6 * d,
-                "That is the whole decoder layer with d_ff = 4 d. Only what it has more is asked for.",
+                "memory asks",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, y, attend, cross, network, norms, memory_of_y=True
+                ),
+                "Your cross-attention reads y. Queries come from y, keys and values from the memory.",
             ),
             Misconception(
-                "nothing",
-                lambda d: 0,
-                "A mask adds no parameters, but cross-attention does.",
+                "no residuals",
+                lambda y, memory, attend, cross, network, norms: _without_residuals(
+                    y, memory, attend, cross, network, norms
+                ),
+                "The residual connections are missing: norm(x + sublayer(x)), three times.",
+            ),
+            Misconception(
+                "pre-norm",
+                lambda y, memory, attend, cross, network, norms: _pre_norm(y, memory, attend, cross, network, norms),
+                "You normalised before each sublayer. That is pre-norm; the paper normalises after adding.",
+            ),
+            Misconception(
+                "cross first",
+                lambda y, memory, attend, cross, network, norms: _cross_first(
+                    y, memory, attend, cross, network, norms
+                ),
+                "Cross-attention comes before self-attention. It is the other way round.",
+            ),
+            Misconception(
+                "no network",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, cross, lambda x: 0 * x, norms
+                ),
+                "The feed-forward network is missing.",
             ),
         ],
     ),
