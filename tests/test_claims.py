@@ -379,6 +379,19 @@ def test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once():
     assert probes.causality(lambda y: model(source, y).logits, target, n_tokens=9)
 
 
+def test_claim_39_the_mixture_stays_when_the_answer_changes():
+    [lesson] = [lesson for lesson in LESSONS if lesson.number == "13"]
+    cells = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4).cells
+    [cell] = [cell for cell in cells if "claim-39" in cell.metadata.get("tags", [])]
+    printed = dict(line.split(maxsplit=1) for line in cell.outputs[0].text.splitlines())  # held fresh by nbval
+    assert float(printed["largest_change"]) < 0.1
+    tired, wide = map(float, printed["nearest_to_half_tired_wide"].strip("[]").split(","))
+    assert abs(tired - 0.5) < 0.1
+    assert abs(tired - wide) < 0.1
+    tired, wide = (translation.because("animal", "street", adjective) for adjective in ("tired", "wide"))
+    assert tired.target[tired.facts["pronoun"]] != wide.target[wide.facts["pronoun"]]
+
+
 def test_claim_41_the_residual_keeps_rows_apart_and_the_norm_alone_does_not():
     def spread(x):
         return ((x - x.mean(0)).norm() / x.norm()).item()

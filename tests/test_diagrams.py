@@ -246,3 +246,12 @@ def test_a_shift_that_is_none_is_refused():
         plotting.shift_diagram(["start", "b"], ["c", "b"], position=1, title="")
     with pytest.raises(ValueError, match="position must be from 1 to 2; got 3"):
         plotting.shift_diagram(["start", "c"], ["c", "end"], position=3, title="")
+
+
+def test_the_ways_of_a_path_diagram_are_what_they_cost():
+    costs = {"noun": {"animals": [0.5, 1.0], "places": [0, 0]}, "verb": {"animals": [0, 0.01], "places": [0, 0]}}
+    alt = plotting.paths_diagram(costs, "the\npronoun", title="Two ways").alt
+    assert "noun to the pronoun, animals 50, 100 % · places 0, 0 %" in alt
+    for wrong in ({}, {"noun": {"animals": [1.2]}}):
+        with pytest.raises(ValueError, match="costs must hold shares from 0 to 1"):
+            plotting.paths_diagram(wrong, "the pronoun", title="")

@@ -221,6 +221,14 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
     ),
     Claim(
+        39,
+        "A mixture of half *animal* and half *street* resolves *it*.",
+        "The same mixture comes with both answers: no encoder head of three translators changes it by more than a few "
+        "per cent when the adjective, and with it the pronoun, is another.",
+        ("13",),
+        "tests/test_claims.py::test_claim_39_the_mixture_stays_when_the_answer_changes",
+    ),
+    Claim(
         41,
         "Normalisation keeps deep stacks from collapsing.",
         "By itself it does not: after three layers of normalised attention all rows are one. The residual does.",

@@ -9,6 +9,7 @@ from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
+from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 from attnlib.plotting.shifting import shift_diagram
 
@@ -26,6 +27,7 @@ __all__ = [
     "layer_diagram",
     "lines",
     "matrices",
+    "paths_diagram",
     "runs",
     "scatter",
     "shift_diagram",

@@ -46,33 +46,24 @@ def _score_of_zero(weights, i, j):
     return masked_softmax(scores)
 
 
-def _preference(weights, referent, distractor):
-    each = range(len(weights))
-    return (weights[each, :, referent] > weights[each, :, distractor]).mean(axis=0)
+def _closed(n_layers, n, target, source):
+    closed = np.zeros((n_layers, n, n), dtype=bool)
+    closed[0, target, source] = True  # only the source's own row holds it so far
+    closed[1:, target] = True  # by now every row may have read it
+    closed[1:, target, target] = False
+    return closed
 
 
-def _nouns(weights, referent, distractor):
-    each = np.arange(len(weights))
-    return weights[each, :, referent], weights[each, :, distractor]
+def _marked(n_layers, n, place):
+    closed = np.zeros((n_layers, n, n), dtype=bool)
+    closed[place] = True
+    return closed
 
 
-def _mean_ratio(weights, referent, distractor):
-    a, b = _nouns(weights, referent, distractor)
-    return a.mean(axis=0) / (a + b).mean(axis=0)
-
-
-def _mean_difference(weights, referent, distractor):
-    a, b = _nouns(weights, referent, distractor)
-    return (a - b).mean(axis=0)
-
-
-def _damage(before, after, right):
-    was_right = before == right
-    return (was_right & (after != right)).sum() / was_right.sum()
-
-
-def _evidence(cut_referent, cut_distractor):
-    return (cut_referent - cut_distractor).min()
+def _blind(n_layers, n, target, source):
+    closed = _marked(n_layers, n, (slice(None), target))
+    closed[:, target, target] = False
+    return closed
 
 
 def _shares(said, right):
@@ -82,21 +73,6 @@ def _shares(said, right):
 def _habit(said, right):
     wrong = [(said != right)[right == answer].mean() for answer in (0, 1)]
     return max(wrong) - min(wrong)
-
-
-def _answers(rng, n):
-    """Answers of a model that is mostly right, then disturbed: each kind of change occurs."""
-    right = rng.integers(0, 3, size=n)
-    before = np.where(rng.random(n) < 0.75, right, (right + 1) % 3)
-    after = np.where(rng.random(n) < 0.5, before, rng.integers(0, 3, size=n))
-    before[:4], after[:4] = right[:4], [right[0], *(right[1:3] + 1) % 3, right[3]]
-    before[4:6], after[4:6] = (right[4:6] + 1) % 3, [right[4], (right[5] + 2) % 3]
-    return before, after, right
-
-
-def _maps(rng, batch, n_heads, n):
-    places = np.array([rng.permutation(n)[:2] for _ in range(batch)])
-    return masked_softmax(rng.normal(size=(batch, n_heads, n)) * 2), *places.T
 
 
 def _said(rng, n):
@@ -151,140 +127,61 @@ EXERCISES = [
     ),
     Exercise(
         id="13.2",
-        title="Which noun does a head prefer?",
-        reference=_preference,
-        cases=lambda rng: [_maps(rng, 11, 3, 6), _maps(rng, 8, 2, 5)],
+        title="Place a cut",
+        reference=_closed,
+        cases=lambda rng: [(2, 5, 3, 1), (3, 6, 0, 4), (1, 4, 2, 0)],
         hints=(
-            "Every sentence has its own two positions. Which index picks one row of a batch at a time?",
-            "weights[each, :, referent] with each = np.arange(len(weights)) has shape (batch, n_heads).",
-            "(weights[each, :, referent] > weights[each, :, distractor]).mean(axis=0)",
+            "In the first layer every row holds its own word only. What does the row of any other word hold after it?",
+            "After the first layer everybody may have read the source. Later its own row is not the only one "
+            "that carries it.",
+            "closed[0, target, source] = True; in later layers closed[1:, target, :] = True, but for its own place.",
         ),
         misconceptions=[
             Misconception(
-                "all heads at once",
-                lambda weights, referent, distractor: _preference(
-                    weights.mean(axis=1, keepdims=True), referent, distractor
-                ).repeat(weights.shape[1]),
-                "You averaged the heads first. A head that prefers the referent and one that prefers the distractor "
-                "would hide each other.",
+                "the source alone, in every layer",
+                lambda n_layers, n, target, source: _marked(n_layers, n, (slice(None), target, source)),
+                "You closed the source in every layer. After the first, the other words have read it, and their rows "
+                "carry it to the target.",
             ),
             Misconception(
-                "mean weights",
-                _mean_ratio,
-                "You compared mean weights. A few sentences with large weights would speak for all: count sentences.",
+                "first layer only",
+                lambda n_layers, n, target, source: _marked(n_layers, n, (0, target, source)),
+                "You closed the first layer only. In the next one the source is still there to be read, and so are "
+                "copies of it in other rows.",
             ),
             Misconception(
-                "the difference",
-                _mean_difference,
-                "That is how much more weight the referent has on average. Asked is in how many sentences it has.",
+                "last layer only",
+                lambda n_layers, n, target, source: _marked(n_layers, n, (-1, target, source)),
+                "You closed the last layer only. In earlier layers the target can read the source, and its residual "
+                "connection keeps it.",
             ),
             Misconception(
-                "the other way",
-                lambda weights, referent, distractor: _preference(weights, distractor, referent),
-                "That is the share in which the distractor has the larger weight.",
+                "transposed",
+                lambda n_layers, n, target, source: np.swapaxes(_closed(n_layers, n, target, source), 1, 2),
+                "Rows are queries: the place where target reads source is [layer, target, source].",
             ),
             Misconception(
-                "largest of all",
-                lambda weights, referent, distractor: (weights.argmax(axis=-1) == referent[:, None]).mean(axis=0),
-                "You asked whether the referent has the largest weight of all words. Here it is only against the "
-                "distractor.",
+                "layers exchanged",
+                lambda n_layers, n, target, source: _closed(n_layers, n, source, target),
+                "You kept the target's word from the source's row. It is the other way round.",
             ),
             Misconception(
-                "by sentence",
-                lambda weights, referent, distractor: np.greater(*_nouns(weights, referent, distractor)).mean(axis=1),
-                "You took the mean over heads and kept the sentences. The sentences are what is counted: axis 0.",
+                "everything",
+                _blind,
+                "You closed more than is needed. In the first layer no other word carries the source yet, so the "
+                "target may read them all.",
+            ),
+            Misconception(
+                "own place too",
+                lambda n_layers, n, target, source: (
+                    _closed(n_layers, n, target, source) | _marked(n_layers, n, (slice(1, None), target))
+                ),
+                "You closed the target's own place too. It holds nothing of the source, and was to stay open.",
             ),
         ],
     ),
     Exercise(
         id="13.3",
-        title="The damage of a cut",
-        reference=_damage,
-        cases=lambda rng: [_answers(rng, 31), _answers(rng, 20)],
-        hints=(
-            "Which answers can be damaged at all?",
-            "Count where before == right and after != right. Divide by how many were right before.",
-            "was_right = before == right; (was_right & (after != right)).sum() / was_right.sum()",
-        ),
-        misconceptions=[
-            Misconception(
-                "all that changed",
-                lambda before, after, right: (before != after).mean(),
-                "You counted every answer that changed. From wrong to wrong, or from wrong to right, is no damage.",
-            ),
-            Misconception(
-                "all that is wrong",
-                lambda before, after, right: (after != right).mean(),
-                "You counted what is wrong after the cut. Some of it was so before, and the cut had no part in that.",
-            ),
-            Misconception(
-                "of all answers",
-                lambda before, after, right: ((before == right) & (after != right)).mean(),
-                "You divided by all answers. Those that were wrong before had nothing to lose: divide by those that "
-                "were right.",
-            ),
-            Misconception(
-                "the difference",
-                lambda before, after, right: (after != right).mean() - (before != right).mean(),
-                "You took the difference of two error rates. What the cut happened to repair makes its damage look "
-                "smaller.",
-            ),
-            Misconception(
-                "repaired",
-                lambda before, after, right: ((before != right) & (after == right)).sum() / (before != right).sum(),
-                "These are the answers that the cut put right.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="13.4",
-        title="What every run shows",
-        reference=_evidence,
-        cases=lambda rng: [
-            (rng.uniform(0.3, 1, size=n), rng.uniform(0, 0.4, size=n) * np.arange(1, n + 1) / n) for n in (3, 5)
-        ],
-        hints=(
-            "A cut and its control belong to one run. What is compared first, and what then?",
-            "The difference within each run; then the least of them.",
-            "(cut_referent - cut_distractor).min()",
-        ),
-        misconceptions=[
-            Misconception(
-                "the mean",
-                lambda cut_referent, cut_distractor: (cut_referent - cut_distractor).mean(),
-                "That is the mean over runs. One run with a large effect would speak for one with none.",
-            ),
-            Misconception(
-                "the best run",
-                lambda cut_referent, cut_distractor: (cut_referent - cut_distractor).max(),
-                "That is what the most obliging run shows. Every run shows only the least.",
-            ),
-            Misconception(
-                "no control",
-                lambda cut_referent, cut_distractor: cut_referent.min(),
-                "You left the control out. Cutting anything may do harm: what counts is how much more the "
-                "referent's does than the distractor's.",
-            ),
-            Misconception(
-                "across runs",
-                lambda cut_referent, cut_distractor: cut_referent.min() - cut_distractor.max(),
-                "You compared the weakest cut of one run with the strongest control of another. Subtract within each "
-                "run first.",
-            ),
-            Misconception(
-                "minimum against minimum",
-                lambda cut_referent, cut_distractor: cut_referent.min() - cut_distractor.min(),
-                "These two may come from different runs. Subtract within each run first.",
-            ),
-            Misconception(
-                "a ratio",
-                lambda cut_referent, cut_distractor: (cut_referent / cut_distractor).min(),
-                "A ratio grows without bound as the control comes near 0. Asked is a difference.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="13.5",
         title="Guessing or a habit?",
         reference=_habit,
         cases=lambda rng: [_said(rng, 25), _said(rng, 14)],
