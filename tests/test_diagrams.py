@@ -239,3 +239,17 @@ def test_text_is_measured_as_it_is_drawn():
     figure.canvas.draw()
     extent = figure.axes[0].texts[0].get_window_extent()
     assert extent.width / figure.dpi == pytest.approx(text_size("weighted mean")[0], rel=0.05)
+
+
+def test_curves_stand_above_the_weights_that_made_them():
+    x, even, own = np.arange(4.0), np.full((4, 4), 0.25), np.eye(4)
+    fits = {"wide": (x, even @ x, even), "narrow": (x, own @ x, own)}
+    words = {"title": "Two", "labels": ("x", "y"), "map_labels": ("key", "query"), "ticks": ["0", "3"]}
+    figure = plotting.curves_and_weights(x, x, fits, **words).figure
+    (wide_curve, narrow_curve), (wide_map, narrow_map) = figure.axes[:2], figure.axes[2:]
+    np.testing.assert_array_equal(wide_curve.lines[0].get_ydata(), np.full(4, 1.5))
+    np.testing.assert_array_equal(narrow_curve.lines[0].get_ydata(), x)
+    np.testing.assert_array_equal(narrow_map.images[0].get_array(), own)
+    assert wide_map.get_title(loc="left") == "largest weight 0.25"
+    assert wide_map.images[0].norm.vmax == 0.25  # a scale of its own
+    assert [t.get_text() for t in wide_map.get_xticklabels()] == ["0", "3"]

@@ -8,6 +8,7 @@ from attnlib.plotting.architectures import layer_diagram, transformer_diagram
 from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
+from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 
@@ -21,6 +22,7 @@ __all__ = [
     "Diagram",
     "Picture",
     "attention_diagram",
+    "curves_and_weights",
     "images",
     "layer_diagram",
     "lines",
