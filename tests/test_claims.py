@@ -377,3 +377,20 @@ def test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once():
     steps = torch.cat([model.step(token, state) for token in target.split(1, dim=1)], dim=1)
     torch.testing.assert_close(steps, model(source, target).logits)
     assert probes.causality(lambda y: model(source, y).logits, target, n_tokens=9)
+
+
+def _moves(d, root, seed):
+    """How far the weights of each query move with it: the size of the Jacobian times the keys."""
+    rng = np.random.default_rng(seed)
+    q, k = rng.normal(size=(200, d)), rng.normal(size=(100, d))
+    weights = masked_softmax(dot(q, k) / root)
+    return np.array([np.linalg.norm((np.diag(a) - np.outer(a, a)) @ k / root) for a in weights])
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_claim_28_the_median_query_is_stuck_and_the_mean_grows(seed):
+    plain, scaled = _moves(1024, 1, seed), _moves(1024, 32, seed)
+    assert np.median(plain) < 0.5 * np.median(scaled)
+    assert plain.mean() > 5 * scaled.mean()
+    assert plain.mean() > 2 * _moves(4, 1, seed).mean()
+    assert scaled.max() < 2 * scaled.min()

@@ -253,3 +253,19 @@ def test_curves_stand_above_the_weights_that_made_them():
     assert wide_map.get_title(loc="left") == "largest weight 0.25"
     assert wide_map.images[0].norm.vmax == 0.25  # a scale of its own
     assert [t.get_text() for t in wide_map.get_xticklabels()] == ["0", "3"]
+
+
+def test_worked_attention_prints_what_a_reader_with_paper_gets():
+    q, k, v = np.array([[2, 2, 0, 0]]), np.array([[1, 1, 0, 0], [0, 1, 0, 0]]), np.array([[8], [2]])
+    picture = plotting.worked_attention(q, k, v, title="On paper")
+    written = [text.get_text() for ax in picture.figure.axes for text in ax.texts]
+    assert {"0.73", "0.27", "6.4"} <= set(written)  # .73 × 8 + .27 × 2 = 6.38
+    assert "Products: Q × Kᵀ ÷ √4 = scores; weights × V = out." in picture.alt
+
+
+def test_worked_attention_refuses_numbers_that_do_not_come_out():
+    q, k, v = np.array([[2, 2, 0, 0]]), np.array([[1, 1, 0, 0], [0, 1, 0, 0]]), np.array([[8], [2]])
+    with pytest.raises(ValueError, match="scores must be whole numbers"):
+        plotting.worked_attention(np.array([[1, 2, 0, 0]]), k, v, title="Halves")
+    with pytest.raises(ValueError, match="rounded to two decimals, give other outputs"):
+        plotting.worked_attention(q, k, 1000 * v, title="Too large")

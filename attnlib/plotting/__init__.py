@@ -11,6 +11,7 @@ from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
+from attnlib.plotting.worked import worked_attention
 
 __all__ = [
     "INK",
@@ -34,4 +35,5 @@ __all__ = [
     "transformer_diagram",
     "weight_map",
     "weighted_points",
+    "worked_attention",
 ]
