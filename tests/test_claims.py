@@ -394,3 +394,20 @@ def test_claim_28_the_median_query_is_stuck_and_the_mean_grows(seed):
     assert plain.mean() > 5 * scaled.mean()
     assert plain.mean() > 2 * _moves(4, 1, seed).mean()
     assert scaled.max() < 2 * scaled.min()
+
+
+def test_claim_29_only_a_choice_saves_reading():
+    torch.manual_seed(0)
+    x, q, a, b = (torch.randn(size) for size in ((500, 32), (1, 32), (32, 32), (32, 32)))
+
+    def operations(read):
+        with FlopCounterMode(display=False) as counter:
+            read()
+        return counter.get_total_flops()
+
+    scores = operations(lambda: q @ x.T)
+    soft = operations(lambda: torch.softmax(q @ x.T, dim=1) @ (torch.relu(x @ a) @ b))
+    hard = operations(lambda: torch.relu(x[(q @ x.T).argmax(dim=1)] @ a) @ b)
+    everything = operations(lambda: torch.relu(x @ a) @ b)
+    assert soft > everything  # it reads all, and adds scores and a mean
+    assert scores < hard < soft / 20

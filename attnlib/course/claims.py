@@ -228,6 +228,14 @@ CLAIMS = (
         ("03",),
         "tests/test_claims.py::test_claim_28_the_median_query_is_stuck_and_the_mean_grows",
     ),
+    Claim(
+        29,
+        "Attention saves computation.",
+        "Soft attention reads everything, and weighs most of it with little. A hard choice saves the reading, and "
+        "still compares all scores.",
+        ("04",),
+        "tests/test_claims.py::test_claim_29_only_a_choice_saves_reading",
+    ),
 )
 
 
