@@ -411,3 +411,37 @@ def test_claim_41_the_residual_keeps_rows_apart_and_the_norm_alone_does_not():
         assert spread(alone) < 1e-6
         assert spread(normed) < 1e-6
         assert spread(added) > 1e-3
+
+
+def _moves(d, root, seed):
+    """How far the weights of each query move with it: the size of the Jacobian times the keys."""
+    rng = np.random.default_rng(seed)
+    q, k = rng.normal(size=(200, d)), rng.normal(size=(100, d))
+    weights = masked_softmax(dot(q, k) / root)
+    return np.array([np.linalg.norm((np.diag(a) - np.outer(a, a)) @ k / root) for a in weights])
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_claim_28_the_median_query_is_stuck_and_the_mean_grows(seed):
+    plain, scaled = _moves(1024, 1, seed), _moves(1024, 32, seed)
+    assert np.median(plain) < 0.5 * np.median(scaled)
+    assert plain.mean() > 5 * scaled.mean()
+    assert plain.mean() > 2 * _moves(4, 1, seed).mean()
+    assert scaled.max() < 2 * scaled.min()
+
+
+def test_claim_29_only_a_choice_saves_reading():
+    torch.manual_seed(0)
+    x, q, a, b = (torch.randn(size) for size in ((500, 32), (1, 32), (32, 32), (32, 32)))
+
+    def operations(read):
+        with FlopCounterMode(display=False) as counter:
+            read()
+        return counter.get_total_flops()
+
+    scores = operations(lambda: q @ x.T)
+    soft = operations(lambda: torch.softmax(q @ x.T, dim=1) @ (torch.relu(x @ a) @ b))
+    hard = operations(lambda: torch.relu(x[(q @ x.T).argmax(dim=1)] @ a) @ b)
+    everything = operations(lambda: torch.relu(x @ a) @ b)
+    assert soft > everything  # it reads all, and adds scores and a mean
+    assert scores < hard < soft / 20

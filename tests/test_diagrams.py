@@ -255,3 +255,33 @@ def test_the_ways_of_a_path_diagram_are_what_they_cost():
     for wrong in ({}, {"noun": {"animals": [1.2]}}):
         with pytest.raises(ValueError, match="costs must hold shares from 0 to 1"):
             plotting.paths_diagram(wrong, "the pronoun", title="")
+
+
+def test_curves_stand_above_the_weights_that_made_them():
+    x, even, own = np.arange(4.0), np.full((4, 4), 0.25), np.eye(4)
+    fits = {"wide": (x, even @ x, even), "narrow": (x, own @ x, own)}
+    words = {"title": "Two", "labels": ("x", "y"), "map_labels": ("key", "query"), "ticks": ["0", "3"]}
+    figure = plotting.curves_and_weights(x, x, fits, **words).figure
+    (wide_curve, narrow_curve), (wide_map, narrow_map) = figure.axes[:2], figure.axes[2:]
+    np.testing.assert_array_equal(wide_curve.lines[0].get_ydata(), np.full(4, 1.5))
+    np.testing.assert_array_equal(narrow_curve.lines[0].get_ydata(), x)
+    np.testing.assert_array_equal(narrow_map.images[0].get_array(), own)
+    assert wide_map.get_title(loc="left") == "largest weight 0.25"
+    assert wide_map.images[0].norm.vmax == 0.25  # a scale of its own
+    assert [t.get_text() for t in wide_map.get_xticklabels()] == ["0", "3"]
+
+
+def test_worked_attention_prints_what_a_reader_with_paper_gets():
+    q, k, v = np.array([[2, 2, 0, 0]]), np.array([[1, 1, 0, 0], [0, 1, 0, 0]]), np.array([[8], [2]])
+    picture = plotting.worked_attention(q, k, v, title="On paper")
+    written = [text.get_text() for ax in picture.figure.axes for text in ax.texts]
+    assert {"0.73", "0.27", "6.4"} <= set(written)  # .73 × 8 + .27 × 2 = 6.38
+    assert "Products: Q × Kᵀ ÷ √4 = scores; weights × V = out." in picture.alt
+
+
+def test_worked_attention_refuses_numbers_that_do_not_come_out():
+    q, k, v = np.array([[2, 2, 0, 0]]), np.array([[1, 1, 0, 0], [0, 1, 0, 0]]), np.array([[8], [2]])
+    with pytest.raises(ValueError, match="scores must be whole numbers"):
+        plotting.worked_attention(np.array([[1, 2, 0, 0]]), k, v, title="Halves")
+    with pytest.raises(ValueError, match="rounded to two decimals, give other outputs"):
+        plotting.worked_attention(q, k, 1000 * v, title="Too large")

@@ -77,7 +77,8 @@ CLAIMS = (
     Claim(
         8,
         "There is little theory behind dividing by √d.",
-        "Variances add, and the Jacobian of a saturated softmax vanishes: both derived, both measured.",
+        "Variances add, and the Jacobian of a saturated softmax vanishes: both derived, both measured, the second "
+        "for the median query.",
         ("03",),
         "tests/test_claims.py::test_claim_8_scaling_makes_the_jacobian_independent_of_d",
     ),
@@ -219,6 +220,21 @@ CLAIMS = (
         "token, and a cache holds what it needs of those before.",
         ("14",),
         "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
+    ),
+    Claim(
+        28,
+        "Without √d the gradients vanish.",
+        "For the median query they do. Their mean grows, carried by the few queries that are torn between two keys.",
+        ("03",),
+        "tests/test_claims.py::test_claim_28_the_median_query_is_stuck_and_the_mean_grows",
+    ),
+    Claim(
+        29,
+        "Attention saves computation.",
+        "Soft attention reads everything, and weighs most of it with little. A hard choice saves the reading, and "
+        "still compares all scores.",
+        ("04",),
+        "tests/test_claims.py::test_claim_29_only_a_choice_saves_reading",
     ),
     Claim(
         39,

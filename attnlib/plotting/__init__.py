@@ -8,10 +8,12 @@ from attnlib.plotting.architectures import layer_diagram, transformer_diagram
 from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
+from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 from attnlib.plotting.shifting import shift_diagram
+from attnlib.plotting.worked import worked_attention
 
 __all__ = [
     "INK",
@@ -23,6 +25,7 @@ __all__ = [
     "Diagram",
     "Picture",
     "attention_diagram",
+    "curves_and_weights",
     "images",
     "layer_diagram",
     "lines",
@@ -36,4 +39,5 @@ __all__ = [
     "transformer_diagram",
     "weight_map",
     "weighted_points",
+    "worked_attention",
 ]

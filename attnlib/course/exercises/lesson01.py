@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from attnlib import data
+from attnlib import NadarayaWatson, data
 from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
 def _weights(x, data, h):
-    say = np.exp(-(((x - data) / h) ** 2) / 2)
-    return say / say.sum()
+    values = np.exp(-(((x - data) / h) ** 2) / 2)
+    return values / values.sum()
 
 
 def _regression(queries, x, y, h):
-    say = np.exp(-(((queries[:, None] - x[None, :]) / h) ** 2) / 2)
-    return say / say.sum(axis=1, keepdims=True) @ y
+    values = np.exp(-(((queries[:, None] - x[None, :]) / h) ** 2) / 2)
+    return values / values.sum(axis=1, keepdims=True) @ y
 
 
 def _loo_error(W, y):
@@ -29,17 +31,30 @@ def _local_line(x0, x, y, h):
     return a
 
 
-def _box_reach():
-    income, _ = data.engel()
-    distance = np.abs(income[:, None] - income)
-    np.fill_diagonal(distance, np.inf)
-    return distance.min(axis=1).max()
+def _widest_maker():
+    income, food = data.engel()
+    bandwidths = {}
+    for i in range(200, len(income)):  # a loop over all 235 ends at the same one, and takes ten seconds
+        others = np.arange(len(income)) != i
+        bandwidths[i] = NadarayaWatson(bandwidth="loo").fit(income[others, None], food[others]).bandwidth_[0]
+    return income[min(bandwidths, key=bandwidths.get)]
 
 
-def _nearest_distances(income):
-    distance = np.abs(income[:, None] - income)
-    np.fill_diagonal(distance, np.inf)
-    return distance.min(axis=1)
+def _weighted_median(weights, y):
+    order = np.argsort(y)
+    half = np.cumsum(weights[order]) >= 0.5
+    return y[order][np.argmax(half)]
+
+
+def _weights_and_targets(rng):
+    n = 9
+    weights = rng.dirichlet(np.full(n, 0.7))
+    return weights, rng.normal(size=n).round(2)
+
+
+def _tied(rng):
+    y = rng.permutation([1.0, 1.0, 1.0, 2.0, 5.0, 40.0])
+    return np.where(y == 1.0, 0.1, np.where(y == 2.0, 0.2, 0.25)), y
 
 
 def _questions(rng, n=12, m=5):
@@ -58,8 +73,8 @@ def _many_questions(rng):
 
 def _smoother(rng):
     _, x, y = _questions(rng)
-    say = np.exp(-(((x[:, None] - x) / 0.5) ** 2) / 2)
-    return say / say.sum(axis=1, keepdims=True), y
+    values = np.exp(-(((x[:, None] - x) / 0.5) ** 2) / 2)
+    return values / values.sum(axis=1, keepdims=True), y
 
 
 def _a_place(rng):
@@ -67,8 +82,8 @@ def _a_place(rng):
     return queries[0], x, y, rng.uniform(0.5, 0.9)
 
 
-def _normalised(say):
-    return say / say.sum()
+def _normalised(values):
+    return values / values.sum()
 
 
 def _line_with_weights(x0, x, y, root, origin):
@@ -77,7 +92,7 @@ def _line_with_weights(x0, x, y, root, origin):
     return a, b
 
 
-def _say(distance, h):
+def _kernel_value(distance, h):
     return np.exp(-((distance / h) ** 2) / 2)
 
 
@@ -88,21 +103,27 @@ EXERCISES = [
         reference=_weights,
         cases=lambda rng: [_one_question(rng) for _ in range(3)],
         hints=(
-            "First every point's say, as an array. Only then divide, so that the weights sum to one.",
-            "The say falls with distance: exp of minus u squared over two, where u = (x - data) / h.",
-            "say = np.exp(-((x - data) / h) ** 2 / 2), and the answer is say / say.sum().",
+            "First every point's kernel value, as an array. Only then divide, so that the weights sum to one.",
+            "It falls with distance: exp of minus u squared over two, where u = (x - data) / h.",
+            "values = np.exp(-((x - data) / h) ** 2 / 2), and the answer is values / values.sum().",
         ),
         misconceptions=[
             Misconception(
                 "lost sign",
                 lambda x, data, h: _normalised(np.exp(((x - data) / h) ** 2 / 2)),
-                "Your weights grow with distance: the farthest point has the most to say. The minus sign in "
+                "Your weights grow with distance: the farthest point counts most. The minus sign in "
                 "front of the square is missing.",
             ),
             Misconception(
                 "not normalised",
-                lambda x, data, h: _say(x - data, h),
-                "These are the says, and they are right. Weights sum to one: divide by the sum of all the says.",
+                lambda x, data, h: _kernel_value(x - data, h),
+                "These are the kernel values, and they are right. Weights sum to one: divide by the sum of them all.",
+            ),
+            Misconception(
+                "no bandwidth",
+                lambda x, data, h: _normalised(np.exp(-((x - data) ** 2) / 2)),
+                "Your weights do not change with h. Distance is counted in bandwidths: divide it by h before you "
+                "square it.",
             ),
             Misconception(
                 "no two",
@@ -137,25 +158,31 @@ EXERCISES = [
         hints=(
             "Make the whole table of distances first: one row for each question, one column for each point.",
             "queries[:, None] - x[None, :] has shape (m, n). Each row of weights must sum to one.",
-            "say / say.sum(axis=1, keepdims=True) are the weights W, and the answer is W @ y.",
+            "values / values.sum(axis=1, keepdims=True) are the weights W, and the answer is W @ y.",
         ),
         misconceptions=[
             Misconception(
                 "wrong axis",
-                lambda queries, x, y, h: (lambda s: s / s.sum(axis=0))(_say(queries[:, None] - x, h)) @ y,
+                lambda queries, x, y, h: (lambda s: s / s.sum(axis=0))(_kernel_value(queries[:, None] - x, h)) @ y,
                 "Your weights sum to 1 down each column. They should sum to 1 along each row: one row is one "
                 "question's distribution over the data.",
             ),
             Misconception(
                 "sum over everything",
-                lambda queries, x, y, h: _normalised(_say(queries[:, None] - x, h)) @ y,
+                lambda queries, x, y, h: _normalised(_kernel_value(queries[:, None] - x, h)) @ y,
                 "You divided by the sum of the whole table, so all questions share one unit of weight. Each "
                 "row needs its own sum: axis=1, keepdims=True.",
             ),
             Misconception(
                 "not normalised",
-                lambda queries, x, y, h: _say(queries[:, None] - x, h) @ y,
-                "You used the says as weights. They do not sum to one: divide each row by its sum.",
+                lambda queries, x, y, h: _kernel_value(queries[:, None] - x, h) @ y,
+                "You used the kernel values as weights. They do not sum to one: divide each row by its sum.",
+            ),
+            Misconception(
+                "no bandwidth",
+                lambda queries, x, y, h: _regression(queries, x, y, 1.0),
+                "Your predictions do not change with h. Distance is counted in bandwidths: divide it by h before you "
+                "square it.",
             ),
             Misconception(
                 "no two",
@@ -168,15 +195,58 @@ EXERCISES = [
                 "You divided the squared distance by 2h. The bandwidth is squared with the distance: 2h².",
             ),
             Misconception(
-                "mean of says",
-                lambda queries, x, y, h: _say(queries[:, None] - x, h) @ y / len(x),
-                "You divided by the number of points. The says do not sum to that number; divide each row by "
+                "mean of kernel values",
+                lambda queries, x, y, h: _kernel_value(queries[:, None] - x, h) @ y / len(x),
+                "You divided by the number of points. Kernel values do not sum to that number; divide each row by "
                 "its own sum, or the prediction shrinks where data are sparse.",
             ),
         ],
     ),
     Exercise(
         id="01.3",
+        title="Who widens the bandwidth",
+        reference=cache(_widest_maker),
+        solution=_widest_maker,
+        tolerance=(0, 1.0),
+        seconds=60,
+        hints=(
+            'Fit once for each household that could be left out, with bandwidth="loo", and look at bandwidth_.',
+            "The lesson leaves some out by a mask: np.arange(len(income)) != i. The rich are the ones to try first.",
+            'Collect NadarayaWatson(bandwidth="loo").fit(income[others, None], food[others]).bandwidth_[0] for all i, '
+            "and take the income at the smallest.",
+        ),
+        misconceptions=[
+            Misconception(
+                "the richest",
+                lambda: data.engel()[0][-1],
+                "That is the richest. Nobody is near it at any bandwidth, so it has no say in the choice: without it "
+                "h stays at 134 francs. Try its poorer neighbours.",
+            ),
+            Misconception(
+                "the second richest",
+                lambda: data.engel()[0][-2],
+                "Without the second richest h falls to 78 francs, as without both. One other household does a little "
+                "more.",
+            ),
+            Misconception(
+                "the bandwidth",
+                lambda: 74.8,
+                "That is the bandwidth. Whose absence brings it about? Give that household's income.",
+            ),
+            Misconception(
+                "its place",
+                lambda: 231.0,
+                "That looks like the household's place in the list. Give its income.",
+            ),
+            Misconception(
+                "the third richest",
+                lambda: data.engel()[0][-3],
+                "Without that one h falls to 89 francs. Another household does more.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="01.4",
         title="Leave-one-out error in closed form",
         reference=_loo_error,
         cases=lambda rng: [_smoother(rng) for _ in range(3)],
@@ -219,6 +289,18 @@ EXERCISES = [
                 "You squared first and divided then. The error itself is divided by 1 - W[i, i], before squaring.",
             ),
             Misconception(
+                "own weight",
+                lambda W, y: np.sqrt(np.mean(((y - W @ y) / np.diag(W)) ** 2)),
+                "You divided by W[i, i], the part that a point supplies itself. Divide by what the others supply, "
+                "1 - W[i, i].",
+            ),
+            Misconception(
+                "multiplied",
+                lambda W, y: np.sqrt(np.mean(((y - W @ y) * (1 - np.diag(W))) ** 2)),
+                "You multiplied by 1 - W[i, i]. A point that helped itself has too small an error, so it must grow: "
+                "divide.",
+            ),
+            Misconception(
                 "zeroed diagonal",
                 lambda W, y: np.sqrt(np.mean((y - (W - np.diag(np.diag(W))) @ y) ** 2)),
                 "You took each point's own weight away, but the weights of the others no longer sum to one. "
@@ -227,7 +309,52 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        id="01.4",
+        id="01.5",
+        title="A weighted median",
+        reference=_weighted_median,
+        cases=lambda rng: [*(_weights_and_targets(rng) for _ in range(10)), _tied(rng)],
+        hints=(
+            "Sort the targets, and carry the weights along.",
+            "order = np.argsort(y). Then add the weights up in that order: np.cumsum(weights[order]).",
+            "The answer is y[order] at the first place where the running sum reaches one half.",
+        ),
+        misconceptions=[
+            Misconception(
+                "mean",
+                lambda weights, y: weights @ y,
+                "That is the weighted mean. The median is one of the targets: the one at which the running sum of "
+                "weights, in order of y, reaches one half.",
+            ),
+            Misconception(
+                "median without weights",
+                lambda weights, y: np.median(y),
+                "That is the median of the targets, all counting alike. Let each count for its weight.",
+            ),
+            Misconception(
+                "not sorted",
+                lambda weights, y: y[np.searchsorted(np.cumsum(weights), 0.5 - 1e-12)],
+                "You added the weights up in the order in which they came. Sort by y first.",
+            ),
+            Misconception(
+                "weights not carried along",
+                lambda weights, y: np.sort(y)[np.searchsorted(np.cumsum(weights), 0.5 - 1e-12)],
+                "You sorted the targets and left the weights as they were, so each target has somebody else's weight. "
+                "Sort both with one np.argsort(y).",
+            ),
+            Misconception(
+                "sorted by weight",
+                lambda weights, y: y[np.argsort(weights)][np.searchsorted(np.cumsum(np.sort(weights)), 0.5 - 1e-12)],
+                "You sorted by weight. A median goes through the targets in their own order: np.argsort(y).",
+            ),
+            Misconception(
+                "heaviest",
+                lambda weights, y: y[np.argmax(weights)],
+                "That is the target with the largest weight. Half of the weight may lie elsewhere.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="01.6",
         title="A local line",
         reference=_local_line,
         cases=lambda rng: [_a_place(rng) for _ in range(3)],
@@ -247,19 +374,19 @@ EXERCISES = [
             ),
             Misconception(
                 "weights twice",
-                lambda x0, x, y, h: _line_with_weights(x0, x, y, _say(x - x0, h), x0)[0],
+                lambda x0, x, y, h: _line_with_weights(x0, x, y, _kernel_value(x - x0, h), x0)[0],
                 "Your bell is too narrow by a factor of √2. Either the 2 in exp(-u²/2) is missing, or you multiplied "
                 "the rows by the weights, which least squares then squares: multiply by their square root.",
             ),
             Misconception(
                 "intercept at zero",
-                lambda x0, x, y, h: _line_with_weights(x0, x, y, np.sqrt(_say(x - x0, h)), 0)[0],
+                lambda x0, x, y, h: _line_with_weights(x0, x, y, np.sqrt(_kernel_value(x - x0, h)), 0)[0],
                 "The line is right, but you read it off at x = 0. Its value at x0 is a + b * x0, or the "
                 "intercept when positions are counted from x0.",
             ),
             Misconception(
                 "slope",
-                lambda x0, x, y, h: _line_with_weights(x0, x, y, np.sqrt(_say(x - x0, h)), x0)[1],
+                lambda x0, x, y, h: _line_with_weights(x0, x, y, np.sqrt(_kernel_value(x - x0, h)), x0)[1],
                 "That is the slope, b. The value of the line at x0 is its intercept, a.",
             ),
             Misconception(
@@ -267,43 +394,6 @@ EXERCISES = [
                 lambda x0, x, y, h: _line_with_weights(x0, x, y, np.ones_like(x), x0)[0],
                 "This is one straight line for all the data. Weight the points by the kernel, so that the line "
                 "is fitted around x0.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="01.5",
-        title="How far the box must reach",
-        reference=_box_reach,
-        tolerance=(0, 0.06),
-        hints=(
-            "For each household find the distance to the nearest other one.",
-            "The bandwidth must be enough for the loneliest household.",
-            "Fill the diagonal of abs(income[:, None] - income) with np.inf, take the minimum of each row, "
-            "and then the largest of those.",
-        ),
-        misconceptions=[
-            Misconception(
-                "itself",
-                lambda: 0.0,
-                "Zero is enough only if each household counts itself as a neighbour. Leave the diagonal out.",
-            ),
-            Misconception(
-                "typical household",
-                lambda: np.median(_nearest_distances(data.engel()[0])),
-                "That is enough for half of the households. It has to be enough for all 235: take the largest "
-                "of the nearest distances, not the median.",
-            ),
-            Misconception(
-                "average household",
-                lambda: np.mean(_nearest_distances(data.engel()[0])),
-                "That is the mean distance to the nearest household. The loneliest one has farther to go: take "
-                "the largest.",
-            ),
-            Misconception(
-                "both sides",
-                lambda: np.ptp(data.engel()[0]),
-                "That is the distance between the poorest and the richest, enough for everyone to reach "
-                "everyone. One neighbour each is all that is asked.",
             ),
         ],
     ),

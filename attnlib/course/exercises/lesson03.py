@@ -14,12 +14,23 @@ def _jacobian(s):
     return np.diag(alpha) - np.outer(alpha, alpha)
 
 
+def _overflowing(s):
+    with np.errstate(over="ignore", invalid="ignore"):
+        alpha = np.exp(s) / np.exp(s).sum()
+        return np.diag(alpha) - np.outer(alpha, alpha)
+
+
 def _entropy(A):
     return -np.sum(A * np.log(np.where(A > 0, A, 1)), axis=-1)
 
 
-def _divisor():
-    return np.sqrt(768 / 12)
+def _own_score():
+    q = np.random.default_rng(0).normal(size=(100_000, 64))
+    return np.mean((q * q).sum(axis=1) / np.sqrt(64))
+
+
+def _scores(rng, n, far=0.0):
+    return (rng.normal(size=n) + far,)
 
 
 def _root(d, a, b):
@@ -27,7 +38,7 @@ def _root(d, a, b):
 
 
 def _matrices(rng):
-    return rng.normal(size=(4, 6)), rng.normal(size=(5, 6))
+    return rng.normal(size=(3, 6)), rng.normal(size=(5, 6))
 
 
 def _additive(q, k, w_q, w_k, w):
@@ -78,6 +89,16 @@ EXERCISES = [
                 "divided by d",
                 lambda Q, K: dot(Q, K) / Q.shape[1],
                 "You divided by d. The standard deviation of the dot product is √d, so that is what brings it to one.",
+            ),
+            Misconception(
+                "the lesson's four",
+                lambda Q, K: dot(Q, K) / np.sqrt(4),
+                "You divided by 2, the root of d = 4 in the lesson's small example. Here d is another: Q.shape[1].",
+            ),
+            Misconception(
+                "transposed",
+                lambda Q, K: scaled_dot(K, Q),
+                "Your matrix is transposed: a row for each key. It should have a row for each query, Q @ K.T.",
             ),
             Misconception(
                 "number of keys",
@@ -149,13 +170,25 @@ EXERCISES = [
         id="03.3",
         title="The Jacobian of the softmax",
         reference=_jacobian,
-        cases=lambda rng: [(rng.normal(size=n),) for n in (3, 5, 6)],
+        cases=lambda rng: [*(_scores(rng, n) for n in (3, 5, 6)), _scores(rng, 4, far=800.0)],
         hints=(
             "First the weights alpha. The answer is a square matrix that needs nothing else.",
             "On the diagonal alpha_i (1 - alpha_i), elsewhere -alpha_i alpha_j.",
-            "np.diag(alpha) - np.outer(alpha, alpha).",
+            "np.diag(alpha) - np.outer(alpha, alpha). Before the exponential, subtract the largest score.",
         ),
         misconceptions=[
+            Misconception(
+                "a number subtracted",
+                lambda s: np.diag(masked_softmax(s)) - masked_softmax(s) @ masked_softmax(s),
+                "You subtracted one number, the sum of the squares: for arrays with one axis, alpha.T @ alpha is an "
+                "inner product. The matrix of all products alpha_i alpha_j is np.outer(alpha, alpha).",
+            ),
+            Misconception(
+                "overflow",
+                _overflowing,
+                "Right for small scores. At scores around 800 the exponential is infinite, and infinite by infinite "
+                "is NaN. Subtract the largest score first; it cancels in the fraction.",
+            ),
             Misconception(
                 "diagonal only",
                 lambda s: np.diag(masked_softmax(s) * (1 - masked_softmax(s))),
@@ -232,40 +265,31 @@ EXERCISES = [
     ),
     Exercise(
         id="03.5",
-        title="Twelve heads",
-        reference=_divisor,
-        tolerance=(0, 0.05),
+        title="A query that is its own key",
+        reference=_own_score,
+        tolerance=(0, 0.25),
         hints=(
-            "Which vectors meet in the dot product of one head, and how long are they?",
-            "768 numbers are split over 12 heads.",
-            "The root of 768 / 12.",
+            "Draw many vectors of 64 numbers and compute the score of each with itself.",
+            "Each of the 64 terms is a square, and the mean of a square is the variance, 1. Nothing cancels.",
+            "The dot product is 64 on average. Divide it by √64.",
         ),
         misconceptions=[
             Misconception(
-                "d_model, no root",
-                lambda: 768.0,
-                "That is d_model. Scores are divided by the root of the length of the vectors in one head.",
+                "zero",
+                lambda: 0.0,
+                "That is the mean for a key that is independent of the query. With itself every term is a square, and "
+                "squares do not cancel.",
             ),
             Misconception(
-                "number of heads",
-                lambda: 12.0,
-                "That is the number of heads. What counts is how long the vectors of one head are.",
+                "one",
+                lambda: 1.0,
+                "One is the variance that scaling gives to independent vectors, or the mean if you divide by 64. A "
+                "query and itself are as dependent as can be: add 64 squares, and divide by √64.",
             ),
             Misconception(
-                "d_model",
-                lambda: np.sqrt(768),
-                "That is √d_model. In one head, vectors of d_model / n_heads numbers meet, and the scale is √d_head.",
-            ),
-            Misconception(
-                "no root",
-                lambda: 768 / 12,
-                "That is d_head, the variance of the dot product. To bring the standard deviation to one, divide "
-                "by its root.",
-            ),
-            Misconception(
-                "heads",
-                lambda: np.sqrt(12),
-                "That is the root of the number of heads. The scale is the root of the numbers in one head.",
+                "not divided",
+                lambda: 64.0,
+                "That is q · q before it is divided by √64.",
             ),
         ],
     ),

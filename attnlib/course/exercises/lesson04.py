@@ -29,6 +29,22 @@ def _slope(gap, tau):
     return alpha * (1 - alpha) / tau
 
 
+def _baseline(weights, reward):
+    steps = np.eye(len(weights)) - weights  # row j: the gradient of log alpha_j
+    share = weights * (steps**2).sum(axis=1)
+    return share @ reward / share.sum()
+
+
+def _weights_and_rewards(rng, n, spread=1.0):
+    return masked_softmax(spread * rng.normal(size=n)), rng.normal(size=n)
+
+
+def _choices(rng):
+    usual = [(rng.normal(size=(n_q, n_k)), rng.normal(size=(n_k, d))) for n_q, n_k, d in ((4, 6, 3), (5, 3, 2))]
+    ties = np.array([[1.0, 3.0, 3.0, 0.0], [2.0, 2.0, 1.0, 2.0]])  # the first of equals
+    return [*usual, (ties, rng.normal(size=(4, 5)))]
+
+
 def _flat(scores):
     return masked_softmax(scores.reshape(1, -1)).reshape(scores.shape)
 
@@ -47,9 +63,7 @@ EXERCISES = [
         id="04.1",
         title="One position for each query",
         reference=_hard,
-        cases=lambda rng: [
-            (rng.normal(size=(n_q, n_k)), rng.normal(size=(n_k, d))) for n_q, n_k, d in ((4, 6, 3), (5, 3, 2))
-        ],
+        cases=_choices,
         hints=(
             "For each row of S, where is the largest score? That is one number a query.",
             "S.argmax(axis=1) gives the positions. Rows of V can be taken with an array of positions.",
@@ -66,6 +80,11 @@ EXERCISES = [
                 lambda S, V: V[S.argmax(axis=0) % len(V)],
                 "You took the largest score of each column, which is a query for each key. A row belongs to a query: "
                 "axis=1.",
+            ),
+            Misconception(
+                "all of the equals",
+                lambda S, V: np.equal(S, S.max(axis=1, keepdims=True)) @ V,
+                "Where several scores are largest you added their values up. One is chosen: the first of equals.",
             ),
             Misconception(
                 "the worst",
@@ -97,8 +116,8 @@ EXERCISES = [
             (rng.normal(size=n), j, float(rng.normal()), float(rng.normal())) for n, j in ((4, 2), (6, 0), (3, 1))
         ],
         hints=(
-            "It is reward minus baseline, times the gradient of log alpha_j by the scores.",
-            "log alpha_j = s_j - log of the sum of exp(s). Its derivative by s_i is [i = j] - alpha_i.",
+            "It is reward minus baseline, times the gradient of log alpha_j with respect to the scores.",
+            "log alpha_j = s_j - log of the sum of exp(s). Its derivative: [i = j] - alpha_i.",
             "(reward - baseline) * (np.eye(len(s))[j] - alpha) with alpha the softmax of s.",
         ),
         misconceptions=[
@@ -237,7 +256,7 @@ EXERCISES = [
         cases=lambda rng: [(float(g), float(t)) for g, t in rng.uniform(0.2, 1.5, size=(5, 2))],
         hints=(
             "With values 1 and 0 the output is the first weight, alpha = 1 / (1 + exp(-gap / tau)).",
-            "The derivative of that function by what is in the exponent is alpha * (1 - alpha). Then the chain rule.",
+            "Its derivative with respect to gap / tau is alpha * (1 - alpha). Then the chain rule.",
             "alpha * (1 - alpha) / tau.",
         ),
         misconceptions=[
@@ -262,9 +281,9 @@ EXERCISES = [
                 "Your answer does not depend on the temperature. The scores are divided by tau before the softmax.",
             ),
             Misconception(
-                "by the temperature",
+                "with respect to the temperature",
                 lambda gap, tau: -gap / tau * _slope(gap, tau),
-                "That is the derivative by tau. By the gap is asked for.",
+                "That is the derivative with respect to tau. With respect to the gap is asked for.",
             ),
             Misconception(
                 "temperature outside only",
@@ -275,6 +294,63 @@ EXERCISES = [
                 "sign",
                 lambda gap, tau: -_slope(gap, tau),
                 "The sign is reversed: the farther ahead the first key is, the more weight it has.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="04.6",
+        title="The calmest baseline",
+        reference=_baseline,
+        cases=lambda rng: [
+            _weights_and_rewards(rng, 3),
+            _weights_and_rewards(rng, 5, 2.0),
+            _weights_and_rewards(rng, 8),
+        ],
+        hints=(
+            "The mean of the estimates does not depend on b, so look for the least mean of their squares.",
+            "That is the sum over j of alpha_j (r_j - b)^2 |e_j - alpha|^2, a parabola in b. Find its lowest point.",
+            "share = alpha_j |e_j - alpha|^2, and b is the mean of the rewards weighted with share.",
+        ),
+        misconceptions=[
+            Misconception(
+                "mean reward",
+                lambda weights, reward: weights @ reward,
+                "That is the mean reward, the usual baseline, and a good one. But draws do not all move the scores "
+                "equally far: one that was nearly certain moves them little. Weigh rewards by that too.",
+            ),
+            Misconception(
+                "nothing",
+                lambda weights, reward: 0.0,
+                "Without a baseline the spread is larger, unless rewards happen to have a mean near zero.",
+            ),
+            Misconception(
+                "equal chances",
+                lambda weights, reward: reward.mean(),
+                "You counted all positions alike. Draws come with the chances in weights.",
+            ),
+            Misconception(
+                "best reward",
+                lambda weights, reward: reward.max(),
+                "With the best reward as baseline nothing is ever raised, and the spread is large.",
+            ),
+            Misconception(
+                "lengths not squared",
+                lambda weights, reward: (
+                    (weights * np.linalg.norm(np.eye(len(weights)) - weights, axis=1))
+                    @ reward
+                    / (weights @ np.linalg.norm(np.eye(len(weights)) - weights, axis=1))
+                ),
+                "Close: rewards are weighted with the chance times the length of the step. The spread is a mean of "
+                "squares, so it is the length squared.",
+            ),
+            Misconception(
+                "without the chances",
+                lambda weights, reward: (
+                    ((np.eye(len(weights)) - weights) ** 2).sum(axis=1)
+                    @ reward
+                    / ((np.eye(len(weights)) - weights) ** 2).sum()
+                ),
+                "You weighted the rewards with how far each draw moves the scores, not with how often it is drawn.",
             ),
         ],
     ),

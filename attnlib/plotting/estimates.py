@@ -1,0 +1,61 @@
+"""An estimate and where it came from, one above the other. All are in `attnlib.plotting`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import PowerNorm
+
+from attnlib.plotting.picture import KEY, PALE, QUERY, WEIGHTS, Picture, in_style, label, new_figure, readable
+
+if TYPE_CHECKING:
+    from numpy import ndarray as Array
+
+__all__ = ["curves_and_weights"]
+
+
+@in_style
+def curves_and_weights(
+    x: Array,
+    y: Array,
+    fits: Mapping[str, tuple[Array, Array, Array]],
+    *,
+    title: str,
+    labels: tuple[str, str],
+    map_labels: tuple[str, str],
+    ticks: Sequence[str] = (),
+    gamma: float = 0.5,
+) -> Picture:
+    """Above, data as dots under a curve; below, the weights that made it; a column for each of ``fits``.
+
+    A fit is ``{name: (grid, curve, weights)}``, with a row of weights for a query and a column for a data point.
+    ``ticks`` are words spread evenly over columns and rows of all maps. Each map has a scale of its own, from 0 to its
+    largest weight, and ``gamma`` below one makes small weights visible.
+
+    >>> fit = ([0, 1], [1, 1], np.full((2, 2), 0.5))
+    >>> words = {"title": "A mean", "labels": ("x", "y"), "map_labels": ("key", "query")}
+    >>> curves_and_weights([0, 1], [0, 2], {"wide": fit}, **words)
+    A mean. 2 plots. (1) Title: wide. Across: x. Up: y. Dots: 2. (2) Title: largest weight 0.50. Across: key. Up: \
+query. Grid of numbers: 2×2.
+    """
+    fig, axes = new_figure(max(4.5, 3.4 * len(fits)), 6.4, len(fits), 2, squeeze=False)
+    for i, (name, (grid, curve, weights)) in enumerate(fits.items()):
+        above, below = axes[:, i]
+        above.scatter(x, y, s=10, color=PALE, alpha=0.8, linewidths=0)
+        above.plot(grid, curve)
+        above.set_title(name)
+        label(above, (labels[0], labels[1] if i == 0 else ""))
+        top = float(np.max(weights))
+        below.imshow(
+            weights, cmap=WEIGHTS, norm=PowerNorm(gamma, vmin=0, vmax=top), aspect="auto", interpolation="antialiased"
+        )
+        below.set_title(f"largest weight {top:.2f}")
+        label(below, (map_labels[0], map_labels[1] if i == 0 else ""))
+        below.xaxis.label.set_color(readable(KEY))
+        below.yaxis.label.set_color(QUERY)
+        for axis, size in ((below.xaxis, weights.shape[1]), (below.yaxis, weights.shape[0])):
+            axis.set_ticks(np.linspace(0, size - 1, len(ticks)) if ticks else [], list(ticks))
+        below.tick_params("both", labelsize=8.5)
+    return Picture(fig, title)
