@@ -285,3 +285,10 @@ def test_worked_attention_refuses_numbers_that_do_not_come_out():
         plotting.worked_attention(np.array([[1, 2, 0, 0]]), k, v, title="Halves")
     with pytest.raises(ValueError, match="rounded to two decimals, give other outputs"):
         plotting.worked_attention(q, k, 1000 * v, title="Too large")
+
+
+def test_a_cache_without_room_is_refused():
+    assert "k6, new" in plotting.cache_diagram(5, title="Six").alt
+    for n_kept in (0, 10):
+        with pytest.raises(ValueError, match="n_kept must be from 1 to 9"):
+            plotting.cache_diagram(n_kept, title="")

@@ -6,6 +6,7 @@ drawing says of it is what one forward pass showed.
 
 from attnlib.plotting.architectures import layer_diagram, transformer_diagram
 from attnlib.plotting.attending import attention_diagram
+from attnlib.plotting.caching import cache_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
@@ -25,6 +26,7 @@ __all__ = [
     "Diagram",
     "Picture",
     "attention_diagram",
+    "cache_diagram",
     "curves_and_weights",
     "images",
     "layer_diagram",

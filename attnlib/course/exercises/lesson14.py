@@ -9,10 +9,6 @@ import numpy as np
 from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
-def _score(log_p, n, alpha):
-    return log_p / ((5 + n) / 6) ** alpha
-
-
 def _pairs(ranking, width, n_words):
     best = np.argsort(-ranking, axis=None)[:width]
     return np.stack([best // n_words, best % n_words], axis=1)
@@ -71,85 +67,59 @@ def _above(p, top_p):
     return kept / kept.sum()
 
 
-def _tempered(p, temperature):
-    powers = p ** (1 / temperature)
-    return powers / powers.sum()
-
-
 def _share(x):
     return x / x.sum()
-
-
-def _positions(n_prompt, n_new):
-    return sum(1 + n_prompt + i for i in range(n_new))
 
 
 def _length(p_right, p_end):
     return int(np.log(p_end) / np.log(p_right))
 
 
+def _table():
+    return {
+        (): {"a": 0.5, "b": 0.3, "c": 0.2},
+        ("a",): {"a": 0.34, "b": 0.33, "c": 0.33},  # the likeliest beginning, and three ways to go on
+        ("b",): {"a": 0.6, "b": 0.4},
+        ("c",): {"a": 1.0},  # the least likely beginning settles the matter
+    }
+
+
+def _best(table, width):
+    """The probability of the sentence that a search of this width finds, which goes on to four words at most."""
+    alive, over = [((), 1.0)], []
+    for _ in range(5):
+        new = [((*text, w), p * q) for text, p in alive for w, q in table.get(text, {".": 1.0}).items()]
+        new = sorted(new, key=lambda pair: -pair[1])[: width - len(over)]
+        over += [pair for pair in new if pair[0][-1] == "."]
+        alive = [pair for pair in new if pair[0][-1] != "."]
+    if alive:
+        raise ValueError("a sentence has more than four words; at most four are allowed")
+    return max(p for _, p in over)
+
+
+def _widths(table):
+    """Whether 2 finds a likelier sentence than 1, and 3 than 2: 1 or 0 each."""
+    if not isinstance(table, dict) or not all(isinstance(after, dict) for after in table.values()):
+        raise ValueError("a dictionary {text: {word: probability}} is needed, as HUNGRY is one")
+    if () not in table or not all(isinstance(text, tuple) for text in table):
+        raise ValueError("the keys must be tuples of words, and () for the beginning is one of them")
+    for text, after in table.items():
+        if min(after.values()) < 0 or abs(sum(after.values()) - 1) > 1e-6:
+            raise ValueError(f"probabilities must sum to one; after {text} they sum to {sum(after.values()):.3f}")
+    words = {word for after in table.values() for word in after} - {"."}
+    if len(words) > 3:
+        raise ValueError(f"three words are allowed; {len(words)} came")
+    one, two, three = (_best(table, width) for width in (1, 2, 3))
+    return np.array([two > one + 1e-9, three > two + 1e-9], dtype=float)
+
+
+def _wider_is_better(wanted, came):
+    return bool(np.array_equal(wanted, came))
+
+
 EXERCISES = [
     Exercise(
         id="14.1",
-        title="The score of a sentence",
-        reference=_score,
-        cases=lambda rng: [(-3.2, 7, 0.6), (-11.5, 16, 1.0), (-0.9, 2, 0.3)],
-        hints=(
-            "A log-probability divided by something that grows with the length.",
-            "The divisor is ((5 + n) / 6) to the power alpha.",
-            "log_p / ((5 + n) / 6) ** alpha.",
-        ),
-        misconceptions=[
-            Misconception(
-                "multiplied",
-                lambda log_p, n, alpha: log_p * ((5 + n) / 6) ** alpha,
-                "You multiplied. Log-probabilities are negative, so that makes long sentences worse still; divide.",
-            ),
-            Misconception(
-                "power of the length",
-                lambda log_p, n, alpha: log_p / n**alpha,
-                "You divided by n to the power alpha, which is used too, and is another penalty. This one has "
-                "(5 + n) / 6, which makes less of the difference between very short sentences.",
-            ),
-            Misconception(
-                "alpha as a factor",
-                lambda log_p, n, alpha: log_p / (alpha * (5 + n) / 6),
-                "You multiplied by alpha. It is a power: at alpha = 0 the divisor must be one, whatever the length.",
-            ),
-            Misconception(
-                "the mean",
-                lambda log_p, n, alpha: log_p / n,
-                "This is the mean over words. Alpha says how much of that is wanted.",
-            ),
-            Misconception(
-                "no power",
-                lambda log_p, n, alpha: log_p / ((5 + n) / 6),
-                "You left alpha out. It is the power of the divisor.",
-            ),
-            Misconception(
-                "the end twice",
-                lambda log_p, n, alpha: log_p / ((6 + n) / 6) ** alpha,
-                "Your sentence is one token longer: n counts the end already.",
-            ),
-            Misconception(
-                "without the end",
-                lambda log_p, n, alpha: log_p / ((4 + n) / 6) ** alpha,
-                "Your sentence is one token shorter: the end is counted, and n counts it.",
-            ),
-            Misconception(
-                "power of the score",
-                lambda log_p, n, alpha: -((-log_p / ((5 + n) / 6)) ** alpha),
-                "You raised the whole fraction to the power alpha. Only the divisor is.",
-            ),
-            Misconception(
-                "exponential",
-                lambda log_p, n, alpha: float(np.exp(log_p)) / ((5 + n) / 6) ** alpha,
-                "You divided the probability. The score divides its logarithm.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="14.2",
         title="One step of beam search",
         reference=_step,
         cases=lambda rng: [
@@ -212,7 +182,7 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        id="14.3",
+        id="14.2",
         title="Top-p",
         reference=_nucleus,
         cases=lambda rng: [
@@ -265,111 +235,7 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        id="14.4",
-        title="Temperature without logits",
-        reference=_tempered,
-        cases=lambda rng: [(rng.dirichlet(np.ones(n)), t) for n, t in ((5, 0.5), (7, 2.0), (4, 1.7))],
-        hints=(
-            "Probabilities are as good as logits: log(p) has p as its softmax.",
-            "softmax(log(p) / temperature): what is exp(log(p) / temperature)?",
-            "p ** (1 / temperature), divided by its sum.",
-        ),
-        misconceptions=[
-            Misconception(
-                "the wrong way round",
-                lambda p, temperature: _share(p**temperature),
-                "The power is 1 / temperature. Yours makes a high temperature sharper.",
-            ),
-            Misconception(
-                "softmax of probabilities",
-                lambda p, temperature: _share(np.exp(p / temperature)),
-                "You took the softmax of the probabilities, as if they were logits, so they were exponentiated twice. "
-                "Take their logarithm first.",
-            ),
-            Misconception(
-                "does not sum to one",
-                lambda p, temperature: p ** (1 / temperature),
-                "The powers do not sum to one. Divide by their sum.",
-            ),
-            Misconception(
-                "divided",
-                lambda p, temperature: p / temperature,
-                "You divided the probabilities. It is the logits that are divided.",
-            ),
-            Misconception(
-                "unchanged",
-                lambda p, temperature: _share(p / temperature),
-                "Dividing all by the temperature and then by their sum changes nothing: the temperature cancels.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="14.5",
-        title="What is computed without a cache",
-        reference=_positions,
-        cases=lambda rng: [(0, 5), (3, 4), (10, 20), (7, 1)],
-        hints=(
-            "To write the first new token the decoder reads the start and the prompt.",
-            "That is 1 + n_prompt positions, and one more each time.",
-            "The sum of 1 + n_prompt + i for i from 0 to n_new - 1.",
-        ),
-        misconceptions=[
-            Misconception(
-                "with a cache",
-                lambda n_prompt, n_new: n_prompt + n_new,
-                "That is with a cache, where each position is computed once. Without one all are computed again for "
-                "each token.",
-            ),
-            Misconception(
-                "with a cache, and one more",
-                lambda n_prompt, n_new: 1 + n_prompt + n_new,
-                "That counts each position once. Without a cache all are computed again for each token.",
-            ),
-            Misconception(
-                "does not grow",
-                lambda n_prompt, n_new: n_new * (1 + n_prompt),
-                "You read the start and the prompt for each token. What was written since is read again as well.",
-            ),
-            Misconception(
-                "without the prompt",
-                lambda n_prompt, n_new: n_new * (n_new + 1) // 2,
-                "The prompt is missing: it is read again for each token, before all that is new.",
-            ),
-            Misconception(
-                "without the start",
-                lambda n_prompt, n_new: sum(n_prompt + i for i in range(n_new)),
-                "The start is missing: it is read each time.",
-            ),
-            Misconception(
-                "the last token too",
-                lambda n_prompt, n_new: _positions(n_prompt, n_new + 1),
-                "You read once more after the last token. Nothing is asked after it.",
-            ),
-            Misconception(
-                "all at full length",
-                lambda n_prompt, n_new: n_new * (n_prompt + n_new),
-                "You counted the full length each time. The text grows: the first token is written after 1 + n_prompt "
-                "positions.",
-            ),
-            Misconception(
-                "prompt once",
-                lambda n_prompt, n_new: n_prompt + n_new * (n_new + 1) // 2,
-                "You counted the prompt once. Without a cache it is read again for each token.",
-            ),
-            Misconception(
-                "the prompt word by word",
-                lambda n_prompt, n_new: (n_prompt + n_new) * (n_prompt + n_new + 1) // 2,
-                "You counted the prompt as if it were written word by word. It is read at once.",
-            ),
-            Misconception(
-                "pairs",
-                lambda n_prompt, n_new: sum((1 + n_prompt + i) ** 2 for i in range(n_new)),
-                "You counted pairs of positions, which are the weights. Count the positions.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="14.6",
+        id="14.3",
         title="Why the short is likelier",
         reference=_length,
         cases=lambda rng: [(0.8, 0.001), (0.6, 0.01), (0.9, 0.0009), (0.35, 0.02), (0.5, 0.25)],
@@ -415,6 +281,44 @@ EXERCISES = [
                 "a fraction of probabilities",
                 lambda p_right, p_end: p_right / p_end,
                 "You divided the probabilities. The factors multiply, so it is their logarithms that are divided.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="14.4",
+        title="A model that rewards a wider search",
+        reference=_table,
+        adapt=_widths,
+        compare=_wider_is_better,
+        hints=(
+            "Greedy must begin with the wrong word. So the likeliest beginning must lead to sentences that share it.",
+            "Give three beginnings of falling probability. The first goes on in three ways, the second in two, the "
+            "third in one.",
+            "() to a 0.5, b 0.3, c 0.2; a to three words of about a third each (0.17 at best), b to 0.6 and 0.4 "
+            "(0.18), c to one word for certain (0.2).",
+        ),
+        misconceptions=[
+            Misconception(
+                "greedy is best",
+                lambda: {(): {"a": 0.6, "b": 0.4}, ("a",): {"b": 1.0}},
+                "Neither a width of 2 nor one of 3 finds a likelier sentence than greedy. The likeliest beginning "
+                "must lead to several sentences that share its probability.",
+            ),
+            Misconception(
+                "two is enough",
+                lambda: {(): {"a": 0.6, "b": 0.4}, ("a",): {"a": 0.5, "b": 0.5}},
+                "A width of 2 beats greedy, and 3 finds nothing better. The best sentence must begin with what is "
+                "only third after the first word.",
+            ),
+            Misconception(
+                "two does not help",
+                lambda: {
+                    (): {"a": 0.5, "b": 0.3, "c": 0.2},
+                    ("a",): {"a": 0.38, "b": 0.32, "c": 0.3},
+                    ("b",): {"a": 0.5, "b": 0.5},
+                },
+                "A width of 3 finds a better sentence, but 2 finds what greedy found. The second beginning must also "
+                "be better than the first, though not as good as the third.",
             ),
         ],
     ),
