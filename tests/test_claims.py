@@ -377,3 +377,10 @@ def test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once():
     steps = torch.cat([model.step(token, state) for token in target.split(1, dim=1)], dim=1)
     torch.testing.assert_close(steps, model(source, target).logits)
     assert probes.causality(lambda y: model(source, y).logits, target, n_tokens=9)
+
+
+def test_claim_32_the_transposed_triangle_shows_the_future():
+    x = torch.randn(1, 4, 2)
+    assert probes.causality(lambda x: attention(x, x, x, mask=causal(4, like=x)).out, x)
+    report = probes.causality(lambda x: attention(x, x, x, mask=causal(4, like=x).mT).out, x)
+    assert (report.matrix == np.triu(np.ones((4, 4), bool))).all()

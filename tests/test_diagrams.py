@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib import attention, plotting, scaled_dot
+from attnlib import attention, padding, plotting, scaled_dot
 from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
 from attnlib.plotting.canvas import text_size
 from attnlib.plotting.flow import calls_of, flow_of, outermost
@@ -239,3 +239,18 @@ def test_text_is_measured_as_it_is_drawn():
     figure.canvas.draw()
     extent = figure.axes[0].texts[0].get_window_extent()
     assert extent.width / figure.dpi == pytest.approx(text_size("weighted mean")[0], rel=0.05)
+
+
+def test_masks_are_drawn_as_they_broadcast_to_the_heads_of_each_sentence():
+    real = padding([3, 1])
+    picture = plotting.mask_diagram({"right": real[:, None], "wrong": real}, shape=(2, 2, 3, 3), title="Two masks")
+    right, wrong = said_of(picture, "Masks")[:4], said_of(picture, "Masks")[4:]
+    all_three, one = "111, 111, 111", "100, 100, 100"
+    assert [words.split(": ")[1] for words in right] == [all_three, all_three, one, one]
+    assert [words.split(": ")[1] for words in wrong] == [all_three, one, all_three, one]
+    assert right[0].startswith("right (2, 1, 1, 3)")
+
+
+def test_a_mask_that_does_not_broadcast_is_not_drawn():
+    with pytest.raises(ValueError, match=r"real must broadcast to \(2, 3, 4, 4\); got \(2, 1, 4\)"):
+        plotting.mask_diagram({"real": padding([4, 2])}, shape=(2, 3, 4, 4), title="Too few heads")

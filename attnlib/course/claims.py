@@ -220,6 +220,13 @@ CLAIMS = (
         ("14",),
         "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
     ),
+    Claim(
+        32,
+        "Mask the future with the transposed lower triangle.",
+        "With queries in rows it shows the future and hides the past: the first row sees all, the last only itself.",
+        ("09",),
+        "tests/test_claims.py::test_claim_32_the_transposed_triangle_shows_the_future",
+    ),
 )
 
 

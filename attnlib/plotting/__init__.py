@@ -9,6 +9,7 @@ from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
+from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "images",
     "layer_diagram",
     "lines",
+    "mask_diagram",
     "matrices",
     "runs",
     "scatter",
