@@ -384,3 +384,14 @@ def test_claim_32_the_transposed_triangle_shows_the_future():
     assert probes.causality(lambda x: attention(x, x, x, mask=causal(4, like=x)).out, x)
     report = probes.causality(lambda x: attention(x, x, x, mask=causal(4, like=x).mT).out, x)
     assert (report.matrix == np.triu(np.ones((4, 4), bool))).all()
+
+
+def test_claim_35_without_matrices_every_word_picks_itself():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(20, 8))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    plain, asked = x @ x.T, x @ rng.normal(size=(8, 4)) @ rng.normal(size=(4, 8)) @ x.T
+    assert (plain.argmax(axis=1) == np.arange(20)).all()
+    np.testing.assert_allclose(plain, plain.T)
+    assert (asked.argmax(axis=1) == np.arange(20)).sum() < 10
+    assert abs(asked - asked.T).max() > 1

@@ -254,3 +254,28 @@ def test_masks_are_drawn_as_they_broadcast_to_the_heads_of_each_sentence():
 def test_a_mask_that_does_not_broadcast_is_not_drawn():
     with pytest.raises(ValueError, match=r"real must broadcast to \(2, 3, 4, 4\); got \(2, 1, 4\)"):
         plotting.mask_diagram({"real": padding([4, 2])}, shape=(2, 3, 4, 4), title="Too few heads")
+
+
+def sentence_drawing(x, words):
+    return plotting.self_attention_diagram(x, *[np.eye(2)] * 3, words=words, title="A sentence")
+
+
+def test_a_sentence_that_attends_to_itself_is_drawn_with_what_is_computed_from_its_rows():
+    x = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 1.0]])
+    picture = sentence_drawing(x, ["an", "old", "bank"])
+    assert said_of(picture, "Matrices")[-2:] == ["A (3, 3)", "Y (3, 2)"]
+    assert {"X to Q, W_Q (2, 2)", "S to A, softmax", "V to A V"} <= set(said_of(picture))
+    drawn = [text.get_text() for text in picture.figure.axes[0].texts]
+    assert {f"{number:.2f}" for number in attention(x, x, x).out.ravel()} <= set(drawn)
+
+
+def test_every_row_of_a_sentence_needs_a_word():
+    with pytest.raises(ValueError, match="words must have one for each of the 3 rows of X; got 2"):
+        sentence_drawing(np.ones((3, 2)), ["two", "words"])
+
+
+def test_moves_are_told_from_where_to_where():
+    paths = {"bank": (np.array([1.0, 1.0]), np.array([2.0, 0.5]))}
+    picture = plotting.moves(paths, {"the": [0, 0], "old": [0, 0]}, title="It moves", labels=("water", "money"))
+    assert "bank from (1.0, 1.0) to (2.0, 0.5)" in picture.alt
+    assert "the, old" in [text.get_text() for text in picture.figure.axes[0].texts]

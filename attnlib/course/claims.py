@@ -227,6 +227,13 @@ CLAIMS = (
         ("09",),
         "tests/test_claims.py::test_claim_32_the_transposed_triangle_shows_the_future",
     ),
+    Claim(
+        35,
+        "QKᵀ is in substance XXᵀ.",
+        "XXᵀ is symmetric, and among rows of one length every word picks itself. Two matrices make a question.",
+        ("06",),
+        "tests/test_claims.py::test_claim_35_without_matrices_every_word_picks_itself",
+    ),
 )
 
 

@@ -11,6 +11,8 @@ from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
+from attnlib.plotting.planes import moves
+from attnlib.plotting.self_attending import self_attention_diagram
 
 __all__ = [
     "INK",
@@ -27,8 +29,10 @@ __all__ = [
     "lines",
     "mask_diagram",
     "matrices",
+    "moves",
     "runs",
     "scatter",
+    "self_attention_diagram",
     "signed_map",
     "surfaces",
     "transformer_diagram",
