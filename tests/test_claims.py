@@ -19,6 +19,7 @@ from attnlib import (
     dot,
     gaussian,
     masked_softmax,
+    merge_heads,
     positions,
     probes,
     scaled_dot,
@@ -395,3 +396,32 @@ def test_claim_35_without_matrices_every_word_picks_itself():
     np.testing.assert_allclose(plain, plain.T)
     assert (asked.argmax(axis=1) == np.arange(20)).sum() < 10
     assert abs(asked - asked.T).max() > 1
+
+
+def test_claim_31_one_key_and_value_for_all_is_multi_query():
+    torch.manual_seed(0)
+    x, layer = torch.randn(5, 12), MultiHeadAttention(12, 3, n_kv_heads=1)
+    several = attention(split_heads(x @ layer.w_q, 3), x @ layer.w_k, x @ layer.w_v).out
+    torch.testing.assert_close(merge_heads(several) @ layer.w_o, layer(x).out)
+    assert layer.w_k.shape[1] == 4
+    assert MultiHeadAttention(12, 3).w_k.shape[1] == 12
+
+
+def _columns_read(project):
+    """How many numbers of a row the first eight outputs depend on."""
+    return int((torch.autograd.functional.jacobian(project, torch.randn(64))[:8] != 0).any(0).sum())
+
+
+def test_claim_33_a_head_reads_the_whole_row():
+    layer, groups = MultiHeadAttention(64, 8, bias=False), torch.nn.Conv1d(64, 64, 1, groups=8)
+    assert _columns_read(lambda row: row @ layer.w_q) == 64
+    assert _columns_read(lambda row: groups(row[None, :, None])[0, :, 0]) == 8
+
+
+def test_claim_40_the_rank_of_a_head_falls_with_their_number():
+    torch.manual_seed(0)
+    x = torch.randn(20, 16, dtype=torch.float64)
+    for n_heads in (1, 2, 4, 16):
+        layer = MultiHeadAttention(16, n_heads).double()
+        q, k = (split_heads(x @ w, n_heads) for w in (layer.w_q, layer.w_k))
+        assert (torch.linalg.matrix_rank(q @ k.mT) == 16 // n_heads).all()

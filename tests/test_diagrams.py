@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib import attention, padding, plotting, scaled_dot
+from attnlib import attention, padding, plotting, scaled_dot, split_heads
 from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
 from attnlib.plotting.canvas import text_size
 from attnlib.plotting.flow import calls_of, flow_of, outermost
@@ -279,3 +279,18 @@ def test_moves_are_told_from_where_to_where():
     picture = plotting.moves(paths, {"the": [0, 0], "old": [0, 0]}, title="It moves", labels=("water", "money"))
     assert "bank from (1.0, 1.0) to (2.0, 0.5)" in picture.alt
     assert "the, old" in [text.get_text() for text in picture.figure.axes[0].texts]
+
+
+def test_heads_are_drawn_as_pieces_of_every_row():
+    rows = np.arange(24).reshape(4, 6)
+    picture = plotting.heads_diagram(rows, 3, title="Three heads")
+    heads = [words for words in said_of(picture, "Matrices") if words.startswith("head")]
+    for h, words in enumerate(heads):
+        numbers = ", ".join(" ".join(map(str, row)) for row in split_heads(rows, 3)[h].tolist())
+        assert words == f"head {h} (4, 2): {numbers}"
+    assert len(heads) == 3
+
+
+def test_heads_that_do_not_divide_a_row_are_not_drawn():
+    with pytest.raises(ValueError, match="n_heads must divide 6, the size of a row; got 4"):
+        plotting.heads_diagram(np.zeros((2, 6), int), 4, title="Four heads")

@@ -221,6 +221,13 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
     ),
     Claim(
+        31,
+        "Several queries into one (K, V) is multi-head attention.",
+        "It is multi-query attention: all heads average the same values. In multi-head attention each has its own.",
+        ("07",),
+        "tests/test_claims.py::test_claim_31_one_key_and_value_for_all_is_multi_query",
+    ),
+    Claim(
         32,
         "Mask the future with the transposed lower triangle.",
         "With queries in rows it shows the future and hides the past: the first row sees all, the last only itself.",
@@ -228,11 +235,25 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_32_the_transposed_triangle_shows_the_future",
     ),
     Claim(
+        33,
+        "Multi-head attention is a grouped convolution or a grouped linear layer.",
+        "A group reads its own piece of each row. A head reads the whole row; only what comes out is cut.",
+        ("07",),
+        "tests/test_claims.py::test_claim_33_a_head_reads_the_whole_row",
+    ),
+    Claim(
         35,
         "QKᵀ is in substance XXᵀ.",
         "XXᵀ is symmetric, and among rows of one length every word picks itself. Two matrices make a question.",
         ("06",),
         "tests/test_claims.py::test_claim_35_without_matrices_every_word_picks_itself",
+    ),
+    Claim(
+        40,
+        "More heads are more expressive.",
+        "Beyond one average, yes. At one d_model the rank of each head's scores falls as there are more.",
+        ("07",),
+        "tests/test_claims.py::test_claim_40_the_rank_of_a_head_falls_with_their_number",
     ),
 )
 

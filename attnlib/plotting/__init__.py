@@ -8,6 +8,7 @@ from attnlib.plotting.architectures import layer_diagram, transformer_diagram
 from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
+from attnlib.plotting.head_splitting import heads_diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
@@ -24,6 +25,7 @@ __all__ = [
     "Diagram",
     "Picture",
     "attention_diagram",
+    "heads_diagram",
     "images",
     "layer_diagram",
     "lines",
