@@ -30,7 +30,7 @@ from attnlib import (
 from attnlib.course import LESSONS
 from attnlib.course.claims import CLAIMS
 from attnlib.interventions import cut
-from attnlib.nn import Transformer, TransformerConfig
+from attnlib.nn import LearnedPositions, RelativeBias, Transformer, TransformerConfig
 from attnlib.variants import hard_attention
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -425,3 +425,41 @@ def test_claim_40_the_rank_of_a_head_falls_with_their_number():
         layer = MultiHeadAttention(16, n_heads).double()
         q, k = (split_heads(x @ w, n_heads) for w in (layer.w_q, layer.w_k))
         assert (torch.linalg.matrix_rank(q @ k.mT) == 16 // n_heads).all()
+
+
+def test_claim_30_every_output_reads_every_input():
+    layer, x = MultiHeadAttention(8, 2).double(), torch.randn(1, 5, 8, dtype=torch.float64)
+    assert probes.causality(lambda x: layer(x).out, x).matrix.all()
+    assert probes.permutation(lambda x: layer(x).out, x)
+
+
+def _spread_at_one_distance(code):
+    return np.diagonal(code @ code.T, offset=5).std()
+
+
+def test_claim_34_i_counts_pairs():
+    angles = np.arange(64)[:, None] * 10000.0 ** (-np.arange(32) / 32)
+    by_column = np.where(np.arange(32) % 2, np.cos(angles), np.sin(angles))
+    assert _spread_at_one_distance(positions.sinusoidal(64, 32)) < 1e-10
+    assert _spread_at_one_distance(by_column) > 0.3
+
+
+def test_claim_37_no_two_codes_are_near_though_the_first_pair_comes_round():
+    code = positions.sinusoidal(10_000, 32)
+    assert np.linalg.norm(code[710, :2] - code[0, :2]) < 1e-4
+    nearest = np.linalg.norm(code[1:] - code[0], axis=1).min()  # as near as any two so far apart: a rotation
+    assert nearest > 1.1
+
+
+def test_claim_38_training_on_short_sentences_leaves_far_places_untouched():
+    bias = RelativeBias(2, n_buckets=16, max_distance=64, bidirectional=False)
+
+    def reached(n):
+        bias.zero_grad()
+        (bias(n) * torch.tril(torch.ones(n, n))).sum().backward()
+        return set(torch.nonzero(bias.weight.grad.abs().sum(1)).flatten().tolist())
+
+    assert reached(16) == set(range(11))
+    assert reached(64) - reached(16) == set(range(11, 16))
+    with pytest.raises(ValueError, match="n_max = 16"):
+        LearnedPositions(16, 4)(17)

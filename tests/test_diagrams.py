@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib import attention, padding, plotting, scaled_dot, split_heads
+from attnlib import attention, padding, plotting, positions, scaled_dot, split_heads
 from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
 from attnlib.plotting.canvas import text_size
 from attnlib.plotting.flow import calls_of, flow_of, outermost
@@ -294,3 +294,20 @@ def test_heads_are_drawn_as_pieces_of_every_row():
 def test_heads_that_do_not_divide_a_row_are_not_drawn():
     with pytest.raises(ValueError, match="n_heads must divide 6, the size of a row; got 4"):
         plotting.heads_diagram(np.zeros((2, 6), int), 4, title="Four heads")
+
+
+def test_clocks_say_the_score_of_the_turned_query_and_key():
+    q, k = np.array([[0.9, 0.3], [0.2, 0.8]]), np.array([[0.5, -0.7], [0.9, 0.4]])
+    rates = 10000.0 ** (-np.arange(0, 4, 2) / 4)
+    picture = plotting.clocks(q, k, rates, places=[(2, 5), (9, 12)], title="Two clocks")
+    turned_q, turned_k = (positions.rotary(np.tile(x.reshape(1, 4), (13, 1)), layout="pairs") for x in (q, k))
+    for at_q, at_k in ((2, 5), (9, 12)):
+        assert f"query at {at_q}, key at {at_k}: score {turned_q[at_q] @ turned_k[at_k]:.2f}" in picture.alt
+
+
+def test_a_level_is_drawn_in_every_plot_under_its_name():
+    curves = {name: {"run": ([0, 1], [0.5, 1])} for name in ("one task", "another")}
+    picture = plotting.lines(curves, title="Above guessing", labels=("step", "share"), levels={"guessing": 0.125})
+    for ax in picture.figure.axes:
+        assert [text.get_text() for text in ax.texts] == ["guessing"]
+        assert ax.lines[-1].get_ydata()[0] == 0.125

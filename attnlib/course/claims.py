@@ -221,6 +221,13 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once",
     ),
     Claim(
+        30,
+        "Attention ignores the order because each word is handled alone.",
+        "Every output reads every input. What loses the order is the sum, which has none.",
+        ("08",),
+        "tests/test_claims.py::test_claim_30_every_output_reads_every_input",
+    ),
+    Claim(
         31,
         "Several queries into one (K, V) is multi-head attention.",
         "It is multi-query attention: all heads average the same values. In multi-head attention each has its own.",
@@ -242,11 +249,33 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_33_a_head_reads_the_whole_row",
     ),
     Claim(
+        34,
+        "In the sinusoidal code, i is the dimension.",
+        "i counts pairs. Read as the column, sine and cosine turn at two speeds, and the inner product depends on "
+        "more than the distance.",
+        ("08",),
+        "tests/test_claims.py::test_claim_34_i_counts_pairs",
+    ),
+    Claim(
         35,
         "QKᵀ is in substance XXᵀ.",
         "XXᵀ is symmetric, and among rows of one length every word picks itself. Two matrices make a question.",
         ("06",),
         "tests/test_claims.py::test_claim_35_without_matrices_every_word_picks_itself",
+    ),
+    Claim(
+        37,
+        "The code of every position is unique.",
+        "Yes. Its first pair nearly repeats after 710 steps; all pairs together do not.",
+        ("08",),
+        "tests/test_claims.py::test_claim_37_no_two_codes_are_near_though_the_first_pair_comes_round",
+    ),
+    Claim(
+        38,
+        "Attention solves long-range dependence.",
+        "Within the lengths of training. Beyond them even three places back is lost, with codes and turns never seen.",
+        ("08",),
+        "tests/test_claims.py::test_claim_38_training_on_short_sentences_leaves_far_places_untouched",
     ),
     Claim(
         40,

@@ -12,7 +12,7 @@ from attnlib.plotting.head_splitting import heads_diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
-from attnlib.plotting.planes import moves
+from attnlib.plotting.planes import clocks, moves
 from attnlib.plotting.self_attending import self_attention_diagram
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Diagram",
     "Picture",
     "attention_diagram",
+    "clocks",
     "heads_diagram",
     "images",
     "layer_diagram",

@@ -1,19 +1,32 @@
-"""Words in a plane, and where they go: points that stay, arrows for what moves."""
+"""What moves in a plane: words that go from place to place, and queries and keys that turn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.patches import Ellipse
 
-from attnlib.plotting.picture import OUTPUT, VALUE, Picture, describe, in_style, label, new_figure
+from attnlib.plotting.picture import (
+    KEY,
+    OUTPUT,
+    PALE,
+    QUERY,
+    VALUE,
+    Picture,
+    describe,
+    in_style,
+    label,
+    new_figure,
+    readable,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy import ndarray as Array
 
-__all__ = ["moves"]
+__all__ = ["clocks", "moves"]
 
 
 @in_style
@@ -63,3 +76,48 @@ def _make_room(ax: Axes, places: list[Array]) -> None:
 
 def _written(point: Array) -> str:
     return f"({', '.join(f'{x + 0.0:.1f}' for x in np.asarray(point, dtype=float))})"
+
+
+@in_style
+def clocks(q: Array, k: Array, rates: Sequence[float], *, places: Sequence[tuple[int, int]], title: str) -> Picture:
+    """A query and a key as pairs of numbers, each pair turned by its rate times the position: rotary encoding.
+
+    ``q`` and ``k`` are ``(n_pairs, 2)``. A column for each of ``places`` (where the query stands, where the key), a
+    row for each pair. Pale hands are those of position 0, and above each column stands the score.
+
+    Source: Su et al. (2021), section 3.
+
+    >>> clocks([[1, 0]], [[0, 1]], [0.5], places=[(0, 0), (3, 3)], title="Both turn").alt[:74]
+    'Both turn. query at 0, key at 0: score 0.00; query at 3, key at 3: score 0'
+    """
+    q, k = np.asarray(q, dtype=float), np.asarray(k, dtype=float)
+    fig, axes = new_figure(max(3.3 * len(places), 4.5), 2.9 * len(rates), len(places), len(rates), squeeze=False)
+    said = []
+    for column, (at_q, at_k) in zip(axes.T, places, strict=True):
+        score = sum(_turned(a, at_q * w) @ _turned(b, at_k * w) for a, b, w in zip(q, k, rates, strict=True))
+        said.append(f"query at {at_q}, key at {at_k}: score {score:.2f}")
+        column[0].set_title(said[-1])
+        for ax, a, b, rate in zip(column, q, k, rates, strict=True):
+            _clock(ax, {QUERY: (a, at_q * rate), KEY: (b, at_k * rate)})
+    for ax, rate in zip(axes[:, 0], rates, strict=True):
+        ax.set_ylabel(f"{rate:g} radian a step")
+    return Picture(fig, title, f"{'; '.join(said)}. Clocks that turn by {', '.join(f'{r:g}' for r in rates)} a step.")
+
+
+def _turned(pair: Array, angle: float) -> np.ndarray:
+    """A row of two numbers times the matrix of a turn."""
+    return pair @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+
+
+def _clock(ax: Axes, hands: Mapping[str, tuple[Array, float]]) -> None:
+    """Two hands ``{colour: (pair, angle)}``, each pale where it stood before the turn."""
+    ax.add_patch(Ellipse((0, 0), 2, 2, facecolor="none", edgecolor=PALE))
+    for (colour, (pair, angle)), name in zip(hands.items(), "qk", strict=True):
+        ax.plot(*np.transpose([(0, 0), pair]), color=colour, alpha=0.3, linewidth=2, linestyle="-")
+        look = {"arrowstyle": "-|>,head_width=0.3,head_length=0.6", "color": colour, "linewidth": 2.4}
+        end = _turned(pair, angle)
+        ax.annotate("", end, (0, 0), arrowprops={**look, "shrinkA": 0, "shrinkB": 0})
+        ax.annotate(name, 1.18 * end, ha="center", va="center", color=readable(colour), weight="bold")
+    ax.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    ax.set_aspect("equal")
