@@ -23,6 +23,8 @@ def _agreement(strength):
 
 def _scores_of_pairs(matrices):
     """What counts of two matrices: the scaled score of each pair of features."""
+    if not isinstance(matrices, tuple | list) or len(matrices) != 2:
+        raise ValueError("return two matrices, W_Q and W_K")
     W_Q, W_K = (np.asarray(matrix, dtype=float) for matrix in matrices)
     return W_Q @ W_K.T / np.sqrt(W_Q.shape[1])
 

@@ -142,6 +142,7 @@ EXERCISES = [
         id="07.3",
         title="Three averages, one answer",
         reference=_bend,
+        adapt=lambda W_O: np.asarray(W_O, dtype=float),
         cases=lambda rng: [(4,), (2,)],
         hints=(
             "The heads stand side by side: a row of 3 d numbers meets a matrix of 3 d rows.",

@@ -82,8 +82,13 @@ def _last_row_doubled(x):
     return x * np.where(np.arange(len(x)) == len(x) - 1, 2, 1)[:, None]
 
 
+def _first_row_doubled(x):
+    return x * np.where(np.arange(len(x)) == 0, 2, 1)[:, None]
+
+
 def _functions(rng):
-    functions = (_attend, _attend_before, _mean_everywhere, _with_places, _running_sum, _backwards, _last_row_doubled)
+    functions = (_attend, _attend_before, _mean_everywhere, _with_places, _running_sum, _backwards)
+    functions += (_last_row_doubled, _first_row_doubled)
     return [(f, rng.normal(size=(5, 4)), np.array([2, 0, 1, 4, 3])) for f in functions]
 
 
@@ -268,6 +273,11 @@ EXERCISES = [
                 "first row",
                 lambda f, x, order: bool(np.allclose(f(x[order])[0], f(x)[order][0])),
                 "You compared the first row only. One of the functions treats all rows alike but the last.",
+            ),
+            Misconception(
+                "last row",
+                lambda f, x, order: bool(np.allclose(f(x[order])[-1], f(x)[order][-1])),
+                "You compared the last row only. One of the functions treats all rows alike but the first.",
             ),
             Misconception(
                 "of the set",

@@ -22,10 +22,11 @@ def _random_case(rng):
 
 
 def _hidden_is_large(rng):
-    """The largest score of all is hidden, so large that the others vanish beside it; an open one is large, too."""
+    """A row with a very large score that is hidden, one with such a score that is not, and one far below zero."""
     scores, mask = _random_case(rng)
     mask[0], mask[4] = [True, True, False, False, True, False], [True, False, True, True, False, True]
     scores[0, 2], scores[4, 3] = 1000, 1000
+    scores[3, mask[3]] -= 1000
     return scores, mask
 
 
@@ -185,6 +186,13 @@ EXERCISES = [
                 "left of the row. Hide first, then subtract the largest score of what may be seen.",
             ),
             Misconception(
+                "zero where hidden",
+                lambda scores, mask: _hidden_afterwards(np.where(mask, scores, 0), mask),
+                "Right, as long as scores are small. You put 0 where a score is hidden, and subtract the largest of a "
+                "row, which may be such a 0. Where all others are near -1000, their exponentials vanish beside it. "
+                "Put -np.inf there.",
+            ),
+            Misconception(
                 "softmax, mask, divide again",
                 lambda scores, mask: _quietly(lambda e: e / e.sum(axis=-1, keepdims=True))(
                     masked_softmax(scores) * mask
@@ -218,8 +226,8 @@ EXERCISES = [
             Misconception(
                 "a large negative number",
                 lambda scores, mask: masked_softmax(np.where(mask, scores, -1e9)),
-                "A row with nothing left became uniform over what is forbidden, since all its scores are -1e9. It "
-                "should be zeros.",
+                "A row with nothing left became uniform over what is forbidden, since all its scores are the same "
+                "large negative number. It should be zeros.",
             ),
             Misconception(
                 "inverted",
