@@ -19,6 +19,7 @@ from attnlib import (
     dot,
     gaussian,
     masked_softmax,
+    merge_heads,
     positions,
     probes,
     scaled_dot,
@@ -29,7 +30,7 @@ from attnlib import (
 from attnlib.course import LESSONS
 from attnlib.course.claims import CLAIMS
 from attnlib.interventions import cut
-from attnlib.nn import Transformer, TransformerConfig
+from attnlib.nn import LearnedPositions, RelativeBias, Transformer, TransformerConfig
 from attnlib.variants import hard_attention
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -445,3 +446,88 @@ def test_claim_29_only_a_choice_saves_reading():
     everything = operations(lambda: torch.relu(x @ a) @ b)
     assert soft > everything  # it reads all, and adds scores and a mean
     assert scores < hard < soft / 20
+
+
+def test_claim_32_the_transposed_triangle_shows_the_future():
+    x = torch.randn(1, 4, 2)
+    assert probes.causality(lambda x: attention(x, x, x, mask=causal(4, like=x)).out, x)
+    report = probes.causality(lambda x: attention(x, x, x, mask=causal(4, like=x).mT).out, x)
+    assert (report.matrix == np.triu(np.ones((4, 4), bool))).all()
+
+
+def test_claim_35_without_matrices_every_word_picks_itself():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(20, 8))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    plain, asked = x @ x.T, x @ rng.normal(size=(8, 4)) @ rng.normal(size=(4, 8)) @ x.T
+    assert (plain.argmax(axis=1) == np.arange(20)).all()
+    np.testing.assert_allclose(plain, plain.T)
+    assert (asked.argmax(axis=1) == np.arange(20)).sum() < 10
+    assert abs(asked - asked.T).max() > 1
+
+
+def test_claim_31_one_key_and_value_for_all_is_multi_query():
+    torch.manual_seed(0)
+    x, layer = torch.randn(5, 12), MultiHeadAttention(12, 3, n_kv_heads=1)
+    several = attention(split_heads(x @ layer.w_q, 3), x @ layer.w_k, x @ layer.w_v).out
+    torch.testing.assert_close(merge_heads(several) @ layer.w_o, layer(x).out)
+    assert layer.w_k.shape[1] == 4
+    assert MultiHeadAttention(12, 3).w_k.shape[1] == 12
+
+
+def _columns_read(project):
+    """How many numbers of a row the first eight outputs depend on."""
+    return int((torch.autograd.functional.jacobian(project, torch.randn(64))[:8] != 0).any(0).sum())
+
+
+def test_claim_33_a_head_reads_the_whole_row():
+    layer, groups = MultiHeadAttention(64, 8, bias=False), torch.nn.Conv1d(64, 64, 1, groups=8)
+    assert _columns_read(lambda row: row @ layer.w_q) == 64
+    assert _columns_read(lambda row: groups(row[None, :, None])[0, :, 0]) == 8
+
+
+def test_claim_40_the_rank_of_a_head_falls_with_their_number():
+    torch.manual_seed(0)
+    x = torch.randn(20, 16, dtype=torch.float64)
+    for n_heads in (1, 2, 4, 16):
+        layer = MultiHeadAttention(16, n_heads).double()
+        q, k = (split_heads(x @ w, n_heads) for w in (layer.w_q, layer.w_k))
+        assert (torch.linalg.matrix_rank(q @ k.mT) == 16 // n_heads).all()
+
+
+def test_claim_30_every_output_reads_every_input():
+    layer, x = MultiHeadAttention(8, 2).double(), torch.randn(1, 5, 8, dtype=torch.float64)
+    assert probes.causality(lambda x: layer(x).out, x).matrix.all()
+    assert probes.permutation(lambda x: layer(x).out, x)
+
+
+def _spread_at_one_distance(code):
+    return np.diagonal(code @ code.T, offset=5).std()
+
+
+def test_claim_34_i_counts_pairs():
+    angles = np.arange(64)[:, None] * 10000.0 ** (-np.arange(32) / 32)
+    by_column = np.where(np.arange(32) % 2, np.cos(angles), np.sin(angles))
+    assert _spread_at_one_distance(positions.sinusoidal(64, 32)) < 1e-10
+    assert _spread_at_one_distance(by_column) > 0.3
+
+
+def test_claim_37_no_two_codes_are_near_though_the_first_pair_comes_round():
+    code = positions.sinusoidal(10_000, 32)
+    assert np.linalg.norm(code[710, :2] - code[0, :2]) < 1e-4
+    nearest = np.linalg.norm(code[1:] - code[0], axis=1).min()  # as near as any two so far apart: a rotation
+    assert nearest > 1.1
+
+
+def test_claim_38_training_on_short_sentences_leaves_far_places_untouched():
+    bias = RelativeBias(2, n_buckets=16, max_distance=64, bidirectional=False)
+
+    def reached(n):
+        bias.zero_grad()
+        (bias(n) * torch.tril(torch.ones(n, n))).sum().backward()
+        return set(torch.nonzero(bias.weight.grad.abs().sum(1)).flatten().tolist())
+
+    assert reached(16) == set(range(11))
+    assert reached(64) - reached(16) == set(range(11, 16))
+    with pytest.raises(ValueError, match="n_max = 16"):
+        LearnedPositions(16, 4)(17)

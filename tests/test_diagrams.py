@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib import attention, plotting, scaled_dot
+from attnlib import attention, padding, plotting, positions, scaled_dot, split_heads
 from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
 from attnlib.plotting.canvas import text_size
 from attnlib.plotting.flow import calls_of, flow_of, outermost
@@ -292,3 +292,75 @@ def test_a_cache_without_room_is_refused():
     for n_kept in (0, 10):
         with pytest.raises(ValueError, match="n_kept must be from 1 to 9"):
             plotting.cache_diagram(n_kept, title="")
+
+
+def test_masks_are_drawn_as_they_broadcast_to_the_heads_of_each_sentence():
+    real = padding([3, 1])
+    picture = plotting.mask_diagram({"right": real[:, None], "wrong": real}, shape=(2, 2, 3, 3), title="Two masks")
+    right, wrong = said_of(picture, "Masks")[:4], said_of(picture, "Masks")[4:]
+    all_three, one = "111, 111, 111", "100, 100, 100"
+    assert [words.split(": ")[1] for words in right] == [all_three, all_three, one, one]
+    assert [words.split(": ")[1] for words in wrong] == [all_three, one, all_three, one]
+    assert right[0].startswith("right (2, 1, 1, 3)")
+
+
+def test_a_mask_that_does_not_broadcast_is_not_drawn():
+    with pytest.raises(ValueError, match=r"real must broadcast to \(2, 3, 4, 4\); got \(2, 1, 4\)"):
+        plotting.mask_diagram({"real": padding([4, 2])}, shape=(2, 3, 4, 4), title="Too few heads")
+
+
+def sentence_drawing(x, words):
+    return plotting.self_attention_diagram(x, *[np.eye(2)] * 3, words=words, title="A sentence")
+
+
+def test_a_sentence_that_attends_to_itself_is_drawn_with_what_is_computed_from_its_rows():
+    x = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 1.0]])
+    picture = sentence_drawing(x, ["an", "old", "bank"])
+    assert said_of(picture, "Matrices")[-2:] == ["A (3, 3)", "Y (3, 2)"]
+    assert {"X to Q, W_Q (2, 2)", "S to A, softmax", "V to A V"} <= set(said_of(picture))
+    drawn = [text.get_text() for text in picture.figure.axes[0].texts]
+    assert {f"{number:.2f}" for number in attention(x, x, x).out.ravel()} <= set(drawn)
+
+
+def test_every_row_of_a_sentence_needs_a_word():
+    with pytest.raises(ValueError, match="words must have one for each of the 3 rows of X; got 2"):
+        sentence_drawing(np.ones((3, 2)), ["two", "words"])
+
+
+def test_moves_are_told_from_where_to_where():
+    paths = {"bank": (np.array([1.0, 1.0]), np.array([2.0, 0.5]))}
+    picture = plotting.moves(paths, {"the": [0, 0], "old": [0, 0]}, title="It moves", labels=("water", "money"))
+    assert "bank from (1.0, 1.0) to (2.0, 0.5)" in picture.alt
+    assert "the, old" in [text.get_text() for text in picture.figure.axes[0].texts]
+
+
+def test_heads_are_drawn_as_pieces_of_every_row():
+    rows = np.arange(24).reshape(4, 6)
+    picture = plotting.heads_diagram(rows, 3, title="Three heads")
+    heads = [words for words in said_of(picture, "Matrices") if words.startswith("head")]
+    for h, words in enumerate(heads):
+        numbers = ", ".join(" ".join(map(str, row)) for row in split_heads(rows, 3)[h].tolist())
+        assert words == f"head {h} (4, 2): {numbers}"
+    assert len(heads) == 3
+
+
+def test_heads_that_do_not_divide_a_row_are_not_drawn():
+    with pytest.raises(ValueError, match="n_heads must divide 6, the size of a row; got 4"):
+        plotting.heads_diagram(np.zeros((2, 6), int), 4, title="Four heads")
+
+
+def test_clocks_say_the_score_of_the_turned_query_and_key():
+    q, k = np.array([[0.9, 0.3], [0.2, 0.8]]), np.array([[0.5, -0.7], [0.9, 0.4]])
+    rates = 10000.0 ** (-np.arange(0, 4, 2) / 4)
+    picture = plotting.clocks(q, k, rates, places=[(2, 5), (9, 12)], title="Two clocks")
+    turned_q, turned_k = (positions.rotary(np.tile(x.reshape(1, 4), (13, 1)), layout="pairs") for x in (q, k))
+    for at_q, at_k in ((2, 5), (9, 12)):
+        assert f"query at {at_q}, key at {at_k}: score {turned_q[at_q] @ turned_k[at_k]:.2f}" in picture.alt
+
+
+def test_a_level_is_drawn_in_every_plot_under_its_name():
+    curves = {name: {"run": ([0, 1], [0.5, 1])} for name in ("one task", "another")}
+    picture = plotting.lines(curves, title="Above guessing", labels=("step", "share"), levels={"guessing": 0.125})
+    for ax in picture.figure.axes:
+        assert [text.get_text() for text in ax.texts] == ["guessing"]
+        assert ax.lines[-1].get_ydata()[0] == 0.125

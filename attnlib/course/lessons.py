@@ -108,7 +108,7 @@ LESSONS = (
         "multi-head attention, proved, built and taken apart",
         "07_multi_head_attention",
     ),
-    Lesson("08", "How does it know the order?", 2, ("06",), "position, five ways", "08_position"),
+    Lesson("08", "How does it know the order?", 2, ("07",), "position, five ways", "08_position"),
     Lesson(
         "09",
         "How do you hide the future?",

@@ -10,9 +10,13 @@ from attnlib.plotting.caching import cache_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
+from attnlib.plotting.head_splitting import heads_diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
+from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
+from attnlib.plotting.planes import clocks, moves
+from attnlib.plotting.self_attending import self_attention_diagram
 from attnlib.plotting.shifting import shift_diagram
 from attnlib.plotting.worked import worked_attention
 
@@ -27,14 +31,19 @@ __all__ = [
     "Picture",
     "attention_diagram",
     "cache_diagram",
+    "clocks",
     "curves_and_weights",
+    "heads_diagram",
     "images",
     "layer_diagram",
     "lines",
+    "mask_diagram",
     "matrices",
+    "moves",
     "paths_diagram",
     "runs",
     "scatter",
+    "self_attention_diagram",
     "shift_diagram",
     "signed_map",
     "surfaces",

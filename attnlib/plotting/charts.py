@@ -79,6 +79,7 @@ def lines(
     ticks: Sequence[float] | None = None,
     points: bool = False,
     edges: Mapping[str, float] | None = None,
+    levels: Mapping[str, float] | None = None,
     legend_below: bool = False,
     share: bool = False,
 ) -> Picture:
@@ -87,8 +88,8 @@ def lines(
     ``log`` is "x", "y", "xy" or empty. ``marks`` are single points ``{name: (x, y)}`` in the first plot.
     A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across. ``points`` draws
     dots that no line joins, for an axis that only counts. ``edges`` are places ``{name: x}`` across, as upright
-    lines. ``legend_below`` puts one legend for all plots, which have the same curves, below them.
-    With ``share`` all plots have one scale upwards.
+    lines, and ``levels`` heights ``{name: y}``, as flat ones. ``legend_below`` puts one legend for all plots, which
+    have the same curves, below them. With ``share`` all plots have one scale upwards.
 
     >>> lines({"speed": ([0, 1], [0, 2])}, title="It speeds up", labels=("time (s)", "speed (m/s)"))
     It speeds up. One plot. Across: time (s). Up: speed (m/s). Lines: speed.
@@ -105,6 +106,8 @@ def lines(
             ax.minorticks_off()
         for place in (edges or {}).items():
             _draw_edge(ax, *place)
+        for level in (levels or {}).items():
+            _draw_level(ax, *level)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
         if share:
             ax.label_outer()
@@ -181,6 +184,13 @@ def _draw_edge(ax: Axes, name: str, x: float) -> None:
     ax.axvline(x, color=PALE, linestyle="--", linewidth=1.2, zorder=0)
     ax.annotate(
         name, (x, 0), xycoords=("data", "axes fraction"), xytext=(4, 4), textcoords="offset points", fontsize=9
+    )
+
+
+def _draw_level(ax: Axes, name: str, y: float) -> None:
+    ax.axhline(y, color=INK, linestyle=":", linewidth=1.2, zorder=0)
+    ax.annotate(
+        name, (0, y), xycoords=("axes fraction", "data"), xytext=(4, -11), textcoords="offset points", fontsize=9
     )
 
 

@@ -14,8 +14,19 @@ def _row(X, W_Q, W_K, W_V, i):
     return attention(X[i : i + 1] @ W_Q, X @ W_K, X @ W_V).out[0]
 
 
-def _one_hot(ids, E):
-    return np.eye(len(E))[ids]
+def _agreement(strength):
+    size = np.sqrt(strength * np.sqrt(2))
+    W_Q = size * np.array([[0, 0], [0, 0], [1, 0], [0, 1]])
+    W_K = size * np.array([[1, 0], [0, 1], [0, 0], [0, 0]])
+    return W_Q, W_K
+
+
+def _scores_of_pairs(matrices):
+    """What counts of two matrices: the scaled score of each pair of features."""
+    if not isinstance(matrices, tuple | list) or len(matrices) != 2:
+        raise ValueError("return two matrices, W_Q and W_K")
+    W_Q, W_K = (np.asarray(matrix, dtype=float) for matrix in matrices)
+    return W_Q @ W_K.T / np.sqrt(W_Q.shape[1])
 
 
 def _between(W_Q, W_K):
@@ -24,10 +35,6 @@ def _between(W_Q, W_K):
 
 def _columns(X_c, W_Qc, W_Kc, W_Vc):
     return attention((W_Qc @ X_c).T, (W_Kc @ X_c).T, (W_Vc @ X_c).T).out.T
-
-
-def _rank():
-    return min(10, 6, 3)
 
 
 def _sentence(rng, n, d_model, d_k, d_v):
@@ -106,40 +113,60 @@ EXERCISES = [
     ),
     Exercise(
         id="06.2",
-        title="The lookup as a product",
-        reference=_one_hot,
-        adapt=lambda one_hot: np.asarray(one_hot, dtype=float),
-        cases=lambda rng: [(rng.permutation(6)[:4], rng.normal(size=(6, 3))), ([4, 1, 4], rng.normal(size=(5, 2)))],
+        title="Each verb finds its subject",
+        reference=_agreement,
+        adapt=_scores_of_pairs,
+        cases=lambda rng: [(2.0,), (5.0,)],
         hints=(
-            "One row for each token, one column for each word of the table.",
-            "The row of token i has a 1 in column ids[i] and zeros elsewhere.",
-            "np.eye(len(E))[ids].",
+            "Two numbers are enough for a query: how much it asks for a singular noun, and how much for a plural one. "
+            "Two for a key: how much it is one or the other.",
+            "Only verbs ask, so only the last two rows of W_Q are not zero. Only nouns answer: the first two of W_K.",
+            "W_Q = a [[0, 0], [0, 0], [1, 0], [0, 1]] and W_K = a [[1, 0], [0, 1], [0, 0], [0, 0]]; "
+            "then a² / √2 = strength.",
         ),
         misconceptions=[
             Misconception(
-                "transposed",
-                lambda ids, E: np.eye(len(E))[ids].T,
-                "Your matrix has a column for each token. O @ E needs a row for each.",
+                "nouns ask",
+                lambda strength: _agreement(strength)[::-1],
+                "Yours lets each noun look for its verb. Queries come from W_Q: there the rows of verbs must speak.",
             ),
             Misconception(
-                "the embedding",
-                lambda ids, E: np.asarray(E)[ids],
-                "This is the embedding itself, E[ids]. The matrix that makes it by a product is asked for.",
+                "not scaled",
+                lambda strength: tuple(w / 2**0.25 for w in _agreement(strength)),
+                "Each verb finds its subject, but the score is divided by √d_k before it counts: make the product so "
+                "much larger.",
             ),
             Misconception(
-                "one off",
-                lambda ids, E: np.eye(len(E))[np.asarray(ids) - 1],
-                "Each 1 stands one column too far to the left. Row numbers begin at 0.",
+                "strength twice",
+                lambda strength: tuple(w * strength**0.5 for w in _agreement(strength)),
+                "Each verb finds its subject. Strength is in both matrices, so the score has its square: put it into "
+                "one, or its root into both.",
             ),
             Misconception(
-                "size of a row",
-                lambda ids, E: np.eye(max(E.shape))[:, : E.shape[1]][ids],
-                "You gave each row as many columns as E has features. It needs one for each word: len(E).",
+                "no number",
+                lambda strength: (
+                    strength * np.array([[0.0], [0.0], [1.0], [1.0]]),
+                    np.array([[1.0], [1.0], [0.0], [0.0]]),
+                ),
+                "Each verb asks for any noun. In the sentence with dogs and a cat, both answer. A query needs one "
+                "number for singular and one for plural.",
             ),
             Misconception(
-                "a bag",
-                lambda ids, E: np.eye(len(E))[ids].sum(axis=0),
-                "You added the rows up. That counts words and forgets their order; keep one row for each token.",
+                "disagreement",
+                lambda strength: (_agreement(strength)[0][:, ::-1], _agreement(strength)[1]),
+                "Singular verbs find plural nouns and the other way round.",
+            ),
+            Misconception(
+                "verbs find themselves",
+                lambda strength: (_agreement(strength)[0], _agreement(strength)[0]),
+                "Your verbs find verbs, themselves above all: W_K has its numbers in the rows of verbs. Keys are what "
+                "nouns offer.",
+            ),
+            Misconception(
+                "everybody asks",
+                lambda strength: (2**0.25 * np.sqrt(strength) * np.tile(np.eye(2), (2, 1)),) * 2,
+                "Everybody asks and everybody answers: nouns find nouns as well, and every word itself. Take the rows "
+                "of nouns out of W_Q and those of verbs out of W_K.",
             ),
         ],
     ),
@@ -241,34 +268,6 @@ EXERCISES = [
                     attention((W_Qc @ X_c).T, (W_Kc @ X_c).T, (W_Vc @ X_c).T, score=dot).out.T
                 ),
                 "The scores are not divided by the root of the size of a query.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="06.5",
-        title="The rank of the scores",
-        reference=_rank,
-        hints=(
-            "Q is 10 × 3. What is its largest rank?",
-            "The rank of a product is at most the smallest rank of its factors.",
-            "QKᵀ is (10 × 3)(3 × 10).",
-        ),
-        misconceptions=[
-            Misconception(
-                "the words",
-                lambda: 10,
-                "10 is the size of the matrix. It is a product of a 10 × 3 and a 3 × 10 matrix, and no product has a "
-                "larger rank than its factors.",
-            ),
-            Misconception(
-                "the features",
-                lambda: 6,
-                "6 is what X allows. The queries have 3 numbers each, and all scores are made from them.",
-            ),
-            Misconception(
-                "squared",
-                lambda: 3 * 3,
-                "Ranks do not multiply. The smaller of the two bounds the product, and both are 3.",
             ),
         ],
     ),

@@ -14,9 +14,8 @@ def _sum(heads, W_O):
     return sum(head @ part for head, part in zip(heads, np.split(W_O, len(heads)), strict=True))
 
 
-def _parameters(d_model, n_heads, n_kv_heads):
-    d_kv = n_kv_heads * d_model // n_heads
-    return 2 * (d_model * d_model + d_model) + 2 * (d_model * d_kv + d_kv)
+def _bend(d):
+    return np.concatenate([-2 * np.eye(d), np.eye(d), np.eye(d)])
 
 
 def _smallest_error(a):
@@ -141,50 +140,63 @@ EXERCISES = [
     ),
     Exercise(
         id="07.3",
-        title="Counting parameters",
-        reference=_parameters,
-        cases=lambda rng: [(512, 8, 8), (768, 12, 4), (64, 4, 1)],
+        title="Three averages, one answer",
+        reference=_bend,
+        adapt=lambda W_O: np.asarray(W_O, dtype=float),
+        cases=lambda rng: [(4,), (2,)],
         hints=(
-            "W_Q and W_O are d_model by d_model, each with a bias. What is different about W_K and W_V?",
-            "Keys and values have n_kv_heads * d_head columns, with d_head = d_model / n_heads.",
-            "2 * (d_model**2 + d_model) + 2 * (d_model * d_kv + d_kv).",
+            "The heads stand side by side: a row of 3 d numbers meets a matrix of 3 d rows.",
+            "Each head has a d × d part of W_O. A head that should come through three times as large has 3 I.",
+            "np.concatenate([-2 * np.eye(d), np.eye(d), np.eye(d)]).",
         ),
         misconceptions=[
             Misconception(
-                "no biases",
-                lambda d, h, g: 2 * d * d + 2 * d * (g * d // h),
-                "The biases are missing: one number for each column of each of the four matrices.",
+                "side by side",
+                lambda d: _bend(d).T,
+                "Your parts stand side by side, (d, 3 d). A row of 3 d numbers is multiplied by it from the left, so "
+                "the parts stand one below the other: (3 d, d).",
             ),
             Misconception(
-                "keys and values in full",
-                lambda d, h, g: 4 * (d * d + d),
-                "You gave keys and values a head for each head of queries. They have n_kv_heads of d_head columns.",
+                "own report last",
+                lambda d: np.concatenate([np.eye(d), np.eye(d), -2 * np.eye(d)]),
+                "The parts are right and in another order. The first head is the station's own report.",
             ),
             Misconception(
-                "wide biases",
-                lambda d, h, g: _parameters(d, h, g) + 2 * (d - g * d // h),
-                "The biases of W_K and W_V are as wide as what these give out: n_kv_heads * d_head.",
+                "own report second",
+                lambda d: np.concatenate([np.eye(d), -2 * np.eye(d), np.eye(d)]),
+                "The parts are right and in another order. The first head is the station's own report, the second "
+                "the left neighbour's.",
             ),
             Misconception(
-                "one head of keys and values",
-                lambda d, h, g: 2 * (d * d + d) + 2 * (d * (d // h) + d // h),
-                "You counted one head of keys and values. There are n_kv_heads of them.",
+                "signs",
+                lambda d: -_bend(d),
+                "All signs are the other way round: the station's own report comes with -2.",
             ),
             Misconception(
-                "without W_O",
-                lambda d, h, g: d * d + d + 2 * (d * (g * d // h) + g * d // h),
-                "W_O is missing: it is the fourth projection.",
+                "once",
+                lambda d: np.concatenate([-np.eye(d), np.eye(d), np.eye(d)]),
+                "The station's own report should count twice.",
             ),
             Misconception(
-                "times heads",
-                lambda d, h, g: h * _parameters(d, h, g),
-                "You multiplied by the number of heads. They share d_model out, so the matrices do not grow.",
+                "mean",
+                lambda d: _bend(d) / 3,
+                "You took a mean of the heads. Concatenation and W_O add them up.",
             ),
             Misconception(
-                "output too",
-                lambda d, h, g: d * d + d + 3 * (d * (g * d // h) + g * d // h),
-                "You made W_O as narrow as the keys. There is an output for every head of queries, so it "
-                "is d_model by d_model.",
+                "ones",
+                lambda d: np.repeat([-2.0, 1.0, 1.0], d)[:, None] * np.ones((1, d)),
+                "A part full of ones adds all numbers of a report. To let each through by itself, take the identity.",
+            ),
+            Misconception(
+                "slope",
+                lambda d: np.concatenate([np.zeros((d, d)), np.eye(d), -np.eye(d)]),
+                "That is left minus right, as in the lesson. Here it is left + right − 2 × own.",
+            ),
+            Misconception(
+                "interleaved",
+                lambda d: np.kron(np.eye(d), [[-2.0], [1.0], [1.0]]),
+                "You took turns: own, left, right, own, left, right. The heads are consecutive pieces, all of the "
+                "first head's numbers first.",
             ),
         ],
     ),

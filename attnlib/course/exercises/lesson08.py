@@ -14,9 +14,17 @@ def _omega(d):
     return 10000.0 ** (-np.arange(0, d, 2) / d)
 
 
-def _sinusoidal(n, d):
-    angles = np.arange(n)[:, None] / 10000 ** (np.arange(0, d, 2) / d)
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
+def _columns(d):
+    return 10000.0 ** (-np.arange(d) / d)
+
+
+def _halves(places, d):
+    angles = places[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
+def _in_halves(angles):
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
 def _inner_product(k, d):
@@ -40,11 +48,6 @@ def _turned(x, angles):
     a, b = x[:, 0::2], x[:, 1::2]
     pairs = [a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)]
     return np.stack(pairs, axis=-1).reshape(x.shape)
-
-
-def _alibi(n, slope):
-    i = np.arange(n)
-    return np.where(causal(n), -slope * (i[:, None] - i), -np.inf)
 
 
 def _is_equivariant(f, x, order):
@@ -75,9 +78,22 @@ def _backwards(x):
     return x[::-1]
 
 
+def _last_row_doubled(x):
+    return x * np.where(np.arange(len(x)) == len(x) - 1, 2, 1)[:, None]
+
+
+def _first_row_doubled(x):
+    return x * np.where(np.arange(len(x)) == 0, 2, 1)[:, None]
+
+
 def _functions(rng):
     functions = (_attend, _attend_before, _mean_everywhere, _with_places, _running_sum, _backwards)
+    functions += (_last_row_doubled, _first_row_doubled)
     return [(f, rng.normal(size=(5, 4)), np.array([2, 0, 1, 4, 3])) for f in functions]
+
+
+def _angles(x):
+    return np.arange(len(x))[:, None] * _omega(x.shape[1])
 
 
 def _codes(angles):
@@ -87,54 +103,57 @@ def _codes(angles):
 EXERCISES = [
     Exercise(
         id="08.1",
-        title="Sinusoidal codes",
-        reference=sinusoidal,
-        solution=_sinusoidal,
-        cases=lambda rng: [(5, 8), (7, 6)],
+        title="Sinusoidal codes of any places, in halves",
+        reference=_halves,
+        cases=lambda rng: [(np.array([0.0, 1.0, 2.5, 7.0, 40.0]), 8), (np.array([3.0, 0.5, 3.0]), 6)],
         hints=(
-            "One angle for each position and each pair of columns: p times ω_i.",
-            "omega = 10000.0 ** (-np.arange(0, d, 2) / d); angles = np.arange(n)[:, None] * omega.",
-            "PE[:, 0::2] = np.sin(angles); PE[:, 1::2] = np.cos(angles).",
+            "One angle for each place and each pair: the place times ω_i.",
+            "omega = 10000.0 ** (-np.arange(0, d, 2) / d); angles = places[:, None] * omega, (n, d / 2).",
+            "np.concatenate([np.sin(angles), np.cos(angles)], axis=1).",
         ),
         misconceptions=[
             Misconception(
-                "cosine first",
-                lambda n, d: sinusoidal(n, d).reshape(n, -1, 2)[..., ::-1].reshape(n, d),
-                "Sines and cosines are exchanged: sines stand in the even columns.",
+                "alternating",
+                lambda places, d: _codes(places[:, None] * _omega(d)),
+                "Sines and cosines alternate, as in the formula. Here all sines come first.",
             ),
             Misconception(
-                "halves",
-                lambda n, d: np.concatenate([sinusoidal(n, d)[:, 0::2], sinusoidal(n, d)[:, 1::2]], axis=1),
-                "All sines stand first and then all cosines. Some code has it so; in the formula they alternate.",
+                "cosines first",
+                lambda places, d: np.roll(_halves(places, d), d // 2, axis=1),
+                "The halves are exchanged: sines come first.",
+            ),
+            Misconception(
+                "counted",
+                lambda places, d: _halves(np.arange(len(places)), d),
+                "You counted the rows, 0, 1, 2, …. The places are given, and need be neither whole nor in order.",
             ),
             Misconception(
                 "exponent twice",
-                lambda n, d: _codes(np.arange(n)[:, None] * 10000.0 ** (-2 * np.arange(0, d, 2) / d)),
+                lambda places, d: _in_halves(places[:, None] * 10000.0 ** (-2 * np.arange(0, d, 2) / d)),
                 "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
             ),
             Misconception(
                 "half the exponent",
-                lambda n, d: _codes(np.arange(n)[:, None] * 10000.0 ** (-np.arange(d // 2) / d)),
+                lambda places, d: _in_halves(places[:, None] * 10000.0 ** (-np.arange(d // 2) / d)),
                 "Your exponent is half of what it should be: 2i/d for pair i, not i/d.",
             ),
             Misconception(
-                "every column its own",
-                lambda n, d: np.where(
-                    np.arange(d) % 2,
-                    np.cos(np.arange(n)[:, None] * 10000.0 ** (-np.arange(d) / d)),
-                    np.sin(np.arange(n)[:, None] * 10000.0 ** (-np.arange(d) / d)),
+                "other speeds for the cosines",
+                lambda places, d: np.concatenate(
+                    [np.sin(places[:, None] * _columns(d)[: d // 2]), np.cos(places[:, None] * _columns(d)[d // 2 :])],
+                    axis=1,
                 ),
-                "Every column has a frequency of its own. A sine and the cosine beside it share one: use 2i for both.",
-            ),
-            Misconception(
-                "from one",
-                lambda n, d: sinusoidal(n, d, start=1),
-                "Your first position is 1. Positions begin at 0, where the sines are 0 and the cosines 1.",
+                "Every column has a speed of its own. A sine and its cosine are one hand of a clock, with one speed.",
             ),
             Misconception(
                 "growing",
-                lambda n, d: _codes(np.arange(n)[:, None] / _omega(d)),
+                lambda places, d: _in_halves(places[:, None] / _omega(d)),
                 "Your hands turn faster from pair to pair. They turn slower: the exponent is negative.",
+            ),
+            Misconception(
+                "whole places",
+                lambda places, d: _halves(places.astype(int), d),
+                "You cut off what stands behind the decimal point of the places.",
             ),
         ],
     ),
@@ -201,7 +220,14 @@ EXERCISES = [
             Misconception(
                 "backwards",
                 lambda x: _turned(x, -np.arange(len(x))[:, None] * _omega(x.shape[1])),
-                "You turned the other way: check the signs of the two sines.",
+                "You turned the other way: check the signs of the two sines. (Scores of queries and keys that both "
+                "turn this way still depend on the distance alone, but weights trained with the other do not fit.)",
+            ),
+            Misconception(
+                "reflected",
+                lambda x: _turned(x * np.where(np.arange(x.shape[1]) % 2, -1, 1), _angles(x)),
+                "One sign is wrong: (a cos + b sin, a sin - b cos) turns the mirror image. Lengths stay, and at "
+                "position 0 each b has changed its sign, where nothing should happen.",
             ),
             Misconception(
                 "added",
@@ -228,49 +254,6 @@ EXERCISES = [
     ),
     Exercise(
         id="08.4",
-        title="ALiBi for one head",
-        reference=_alibi,
-        cases=lambda rng: [(4, 0.25), (6, 0.0625)],
-        hints=(
-            "In row i and column j stands how far j lies before i, times the slope, negative.",
-            "np.arange(n)[:, None] - np.arange(n) is that distance; it is negative for keys after the query.",
-            "np.where(distance >= 0, -slope * distance, -np.inf).",
-        ),
-        misconceptions=[
-            Misconception(
-                "plus",
-                lambda n, slope: np.where(causal(n), slope * (np.arange(n)[:, None] - np.arange(n)), -np.inf),
-                "Your bias rewards distance. It costs: the sign is minus.",
-            ),
-            Misconception(
-                "future open",
-                lambda n, slope: -slope * abs(np.arange(n)[:, None] - np.arange(n)),
-                "Keys after the query are open. They should get minus infinity.",
-            ),
-            Misconception(
-                "transposed",
-                lambda n, slope: _alibi(n, slope).T,
-                "Rows and columns are exchanged: row i is the query, and what comes after it is hidden.",
-            ),
-            Misconception(
-                "zeros",
-                lambda n, slope: np.where(causal(n), -slope * (np.arange(n)[:, None] - np.arange(n)), 0.0),
-                "Hidden keys got 0, which is the best score a bias can give. They should get minus infinity.",
-            ),
-            Misconception(
-                "divided",
-                lambda n, slope: np.where(causal(n), -(np.arange(n)[:, None] - np.arange(n)) / slope, -np.inf),
-                "You divided by the slope. The distance is multiplied by it.",
-            ),
-            Misconception(
-                "self costs",
-                lambda n, slope: np.where(causal(n), -slope * (np.arange(n)[:, None] - np.arange(n) + 1), -np.inf),
-                "A word is at distance 0 from itself, and costs nothing.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="08.5",
         title="A test of equivariance",
         reference=_is_equivariant,
         cases=_functions,
@@ -285,6 +268,16 @@ EXERCISES = [
                 lambda f, x, order: bool(np.allclose(f(x[order]), f(x))),
                 "You asked whether the output stays the same. That is invariance; it should move with the input. "
                 "(If you undid the permutation afterwards: the inverse of order is np.argsort(order).)",
+            ),
+            Misconception(
+                "first row",
+                lambda f, x, order: bool(np.allclose(f(x[order])[0], f(x)[order][0])),
+                "You compared the first row only. One of the functions treats all rows alike but the last.",
+            ),
+            Misconception(
+                "last row",
+                lambda f, x, order: bool(np.allclose(f(x[order])[-1], f(x)[order][-1])),
+                "You compared the last row only. One of the functions treats all rows alike but the first.",
             ),
             Misconception(
                 "of the set",

@@ -5,29 +5,124 @@ from __future__ import annotations
 import numpy as np
 
 from attnlib import masks
+from attnlib.core.attention import attention
 from attnlib.core.softmax import masked_softmax
 from attnlib.course.exercises.exercise import Exercise, Misconception
 from attnlib.masks import causal, padding, window
 
 
 def _mask(lengths, n, back, ahead):
-    return padding(lengths, n) & window(n, back=back, ahead=ahead)
+    return padding(lengths, n)[:, None] & window(n, back=back, ahead=ahead)
 
 
-def _reach(n_layers, back):
-    return n_layers * back
-
-
-def _case(rng):
+def _random_case(rng):
     mask = rng.uniform(size=(5, 6)) < 0.5
-    mask[1], mask[2] = False, True
+    mask[1], mask[2], mask[3, :2] = False, True, (True, False)
     return rng.normal(size=(5, 6)), mask
 
 
-def _solution(scores, mask):
+def _hidden_is_large(rng):
+    """A row with a very large score that is hidden, one with such a score that is not, and one far below zero."""
+    scores, mask = _random_case(rng)
+    mask[0], mask[4] = [True, True, False, False, True, False], [True, False, True, True, False, True]
+    scores[0, 2], scores[4, 3] = 1000, 1000
+    scores[3, mask[3]] -= 1000
+    return scores, mask
+
+
+def _softmax(scores, mask):
+    e = np.where(mask, scores, -np.inf)
+    top = e.max(axis=-1, keepdims=True)
+    e = np.exp(e - np.where(np.isfinite(top), top, 0))
+    row_sum = e.sum(axis=-1, keepdims=True)
+    return e / np.where(row_sum > 0, row_sum, 1)
+
+
+def _hidden_afterwards(scores, mask):
     e = np.where(mask, np.exp(scores - scores.max(axis=-1, keepdims=True)), 0)
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total > 0, total, 1)
+    row_sum = e.sum(axis=-1, keepdims=True)
+    return e / np.where(row_sum > 0, row_sum, 1)
+
+
+def _divided(e):
+    row_sum = e.sum(axis=-1, keepdims=True)
+    return e / np.where(row_sum > 0, row_sum, 1)
+
+
+def _plain_softmax(scores):
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def _quietly(function):
+    """The same function; the warnings of 0/0 and of overflow are what these mistakes are about."""
+
+    def quiet(*inputs):
+        with np.errstate(all="ignore"):
+            return function(*inputs)
+
+    return quiet
+
+
+def _probe(f, x):
+    before, reads = f(x), np.zeros((len(x), len(x)), dtype=bool)
+    for s in range(len(x)):
+        changed = x.copy()
+        changed[s] = np.random.default_rng(s).normal(size=x.shape[1])
+        reads[:, s] = abs(f(changed) - before).max(axis=1) > 1e-9
+    return reads
+
+
+def _changed_by(change):
+    """A probe that makes this change to row s."""
+
+    def probe(f, x):
+        columns = [abs(f(np.where(np.arange(len(x))[:, None] == s, change(x), x)) - f(x)) for s in range(len(x))]
+        return np.stack([column.max(axis=1) > 1e-9 for column in columns], axis=1)
+
+    return probe
+
+
+def _changed_for_good(f, x):
+    before, reads, changed = f(x), [], x.copy()
+    for s in range(len(x)):
+        changed[s] = np.random.default_rng(s).normal(size=x.shape[1])
+        reads.append(abs(f(changed) - before).max(axis=1) > 1e-9)
+    return np.stack(reads, axis=1)
+
+
+def _attend(x, mask=None):
+    return attention(x, x, x, mask=mask).out
+
+
+def _models(rng):
+    """Causal; one place off; a window; and one that reads a row without what all its numbers have in common."""
+
+    def causally(x):
+        return _attend(x, causal(len(x)))
+
+    def one_place_off(x):
+        return _attend(x, np.tril(np.ones((len(x), len(x)), dtype=bool), 1))
+
+    def in_a_window(x):
+        return _attend(x, window(len(x), back=1, ahead=2))
+
+    def centred(x):
+        return causally(x - x.mean(axis=1, keepdims=True))
+
+    x = rng.normal(size=(5, 3))
+    return [(f, x) for f in (causally, one_place_off, in_a_window, centred)]
+
+
+def _mean_loss(losses, lengths):
+    real = np.arange(losses.shape[1]) < np.array(lengths)[:, None]
+    return losses[real].mean()
+
+
+def _losses(rng):
+    some, many = rng.uniform(1, 3, size=(3, 5)), rng.uniform(1, 3, size=(4, 6))
+    many[np.arange(6) >= np.array([6, 1, 3, 2])[:, None]] = np.nan
+    return [(some, [5, 3, 1]), (many, [6, 1, 3, 2])]
 
 
 EXERCISES = [
@@ -72,61 +167,50 @@ EXERCISES = [
     ),
     Exercise(
         id="09.2",
-        title="The padding mask",
-        reference=padding,
-        solution=lambda lengths, n_k: np.arange(n_k) < np.array(lengths)[:, None, None],
-        cases=lambda rng: [([4, 2, 6], 6), ([1, 3], 5)],
-        hints=(
-            "Position j of a sentence is real if j is below its length.",
-            "Compare np.arange(n) with a column of lengths; the column broadcasts.",
-            "np.arange(n) < np.array(lengths)[:, None, None].",
-        ),
-        misconceptions=[
-            Misconception(
-                "inverted",
-                lambda lengths, n: ~padding(lengths, n),
-                "This is True for padding. Here True means may attend.",
-            ),
-            Misconception(
-                "one too many",
-                lambda lengths, n: np.arange(n) <= np.array(lengths)[:, None, None],
-                "One padding position is open: positions begin at 0, so a sentence of length 2 has positions 0 and 1.",
-            ),
-            Misconception(
-                "no axis for queries",
-                lambda lengths, n: padding(lengths, n)[:, 0],
-                "The shape is (batch, n). With (batch, 1, n) it broadcasts over the queries; yours would be taken for "
-                "(n_q, n_k).",
-            ),
-            Misconception(
-                "rows",
-                lambda lengths, n: padding(lengths, n).swapaxes(1, 2),
-                "Yours closes rows, the padding as queries. As keys it must not be seen: (batch, 1, n).",
-            ),
-            Misconception(
-                "spelt out",
-                lambda lengths, n: np.repeat(padding(lengths, n), n, axis=1),
-                "You wrote the mask out for every query. Leave one row, (batch, 1, n): it broadcasts.",
-            ),
-            Misconception(
-                "padding in front",
-                lambda lengths, n: padding(lengths, n)[..., ::-1],
-                "You put the padding in front. Sentences begin at position 0, and the padding stands behind.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="09.3",
         title="A softmax under a mask",
         reference=masked_softmax,
-        solution=_solution,
-        cases=lambda rng: [_case(rng) for _ in range(3)],
+        solution=_softmax,
+        cases=lambda rng: [_random_case(rng), _random_case(rng), _hidden_is_large(rng)],
         hints=(
-            "Hidden entries count neither above nor below the line of the fraction.",
-            "Set the exponentials to zero where mask is False, then divide by their sum.",
-            "Where the sum is zero, divide by one instead: np.where(total > 0, total, 1).",
+            "Hidden entries count neither above nor below the line of the fraction, nor in what you subtract.",
+            "Hide first: np.where(mask, scores, -np.inf). Then subtract the largest score that is left in the row.",
+            "A row with nothing left has the largest score -inf; subtract 0 there. And where the sum is zero, divide "
+            "by one instead: np.where(row_sum > 0, row_sum, 1).",
         ),
         misconceptions=[
+            Misconception(
+                "hidden afterwards",
+                _hidden_afterwards,
+                "Right, as long as scores are small. Yours divides by, or subtracts, something that hidden scores "
+                "have a part in. Beside a hidden score of 1000 the exponentials of all others vanish, and nothing is "
+                "left of the row. Hide first, then subtract the largest score of what may be seen.",
+            ),
+            Misconception(
+                "zero where hidden",
+                lambda scores, mask: _hidden_afterwards(np.where(mask, scores, 0), mask),
+                "Right, as long as scores are small. You put 0 where a score is hidden, and subtract the largest of a "
+                "row, which may be such a 0. Where all others are near -1000, their exponentials vanish beside it. "
+                "Put -np.inf there.",
+            ),
+            Misconception(
+                "softmax, mask, divide again",
+                lambda scores, mask: _quietly(lambda e: e / e.sum(axis=-1, keepdims=True))(
+                    masked_softmax(scores) * mask
+                ),
+                "You took the softmax, hid, and divided by what was left. A row with nothing left is 0/0 then, and so "
+                "is a row beside whose hidden score of 1000 the others have underflowed. Hide before the softmax.",
+            ),
+            Misconception(
+                "nothing left is 0/0",
+                _quietly(lambda scores, mask: _plain_softmax(np.where(mask, scores, -np.inf))),
+                "Right, but for a row with nothing left, which became NaN. It should be zeros.",
+            ),
+            Misconception(
+                "nothing subtracted",
+                _quietly(lambda scores, mask: _divided(np.where(mask, np.exp(scores), 0))),
+                "The exponential of a score of 1000 is too large for a float. Subtract the largest score of those "
+                "that may be seen first: it changes nothing in the fraction.",
+            ),
             Misconception(
                 "scores times mask",
                 lambda scores, mask: masked_softmax(scores * mask),
@@ -142,8 +226,8 @@ EXERCISES = [
             Misconception(
                 "a large negative number",
                 lambda scores, mask: masked_softmax(np.where(mask, scores, -1e9)),
-                "A row with nothing left became uniform over what is forbidden, since all its scores are -1e9. It "
-                "should be zeros.",
+                "A row with nothing left became uniform over what is forbidden, since all its scores are the same "
+                "large negative number. It should be zeros.",
             ),
             Misconception(
                 "inverted",
@@ -163,20 +247,34 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        id="09.4",
-        title="A window on a padded batch",
+        id="09.3",
+        title="A window on a padded batch with heads",
         reference=_mask,
-        solution=lambda lengths, n, back, ahead: padding(lengths, n) & masks.window(n, back=back, ahead=ahead),
+        solution=lambda lengths, n, back, ahead: (
+            padding(lengths, n)[:, None] & masks.window(n, back=back, ahead=ahead)
+        ),
         cases=lambda rng: [([5, 3], 6, 2, 1), ([2, 7, 4], 7, 1, 3)],
         hints=(
-            "Two masks, one of shape (batch, 1, n) and one of shape (n, n).",
-            "A word may attend where both allow it.",
-            "padding(lengths, n) & window(n, back=back, ahead=ahead), or write the comparisons out.",
+            "Two masks: the padding, (batch, 1, 1, n), and the window, (n, n).",
+            "A word may attend where both allow it. The axis of 1 stands for the heads.",
+            "padding(lengths, n)[:, None] & masks.window(n, back=back, ahead=ahead), or write the comparisons out.",
         ),
         misconceptions=[
             Misconception(
+                "no axis for heads",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead)[:, 0],
+                "The shape is (batch, n, n). Under scores of shape (batch, heads, n, n) its first axis meets the "
+                "heads: an error, or, with as many sentences as heads, the wrong mask without a word. Give it an axis "
+                "of 1 for the heads: (batch, 1, n, n).",
+            ),
+            Misconception(
+                "heads first",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead).swapaxes(0, 1),
+                "The shape is (1, batch, n, n): the sentences stand where the heads should. It is (batch, 1, n, n).",
+            ),
+            Misconception(
                 "or",
-                lambda lengths, n, back, ahead: padding(lengths, n) | window(n, back=back, ahead=ahead),
+                lambda lengths, n, back, ahead: padding(lengths, n)[:, None] | window(n, back=back, ahead=ahead),
                 "You joined the masks with or. Both must allow it: and.",
             ),
             Misconception(
@@ -186,7 +284,9 @@ EXERCISES = [
             ),
             Misconception(
                 "no padding",
-                lambda lengths, n, back, ahead: np.repeat(window(n, back=back, ahead=ahead)[None], len(lengths), 0),
+                lambda lengths, n, back, ahead: np.repeat(
+                    window(n, back=back, ahead=ahead)[None, None], len(lengths), 0
+                ),
                 "The padding is open as keys. A word near the end of a short sentence would see what follows.",
             ),
             Misconception(
@@ -206,57 +306,121 @@ EXERCISES = [
             ),
             Misconception(
                 "no window",
-                lambda lengths, n, back, ahead: np.repeat(padding(lengths, n), n, axis=1),
+                lambda lengths, n, back, ahead: np.repeat(padding(lengths, n)[:, None], n, axis=2),
                 "The whole sentence is open. Close what lies more than back before or ahead after a word.",
             ),
             Misconception(
                 "rows too",
-                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead) & padding(lengths, n).swapaxes(1, 2),
+                lambda lengths, n, back, ahead: (
+                    _mask(lengths, n, back, ahead) & padding(lengths, n).swapaxes(1, 2)[:, None]
+                ),
                 "You closed the rows of padding queries too. What they compute is read by nobody; the exercise leaves "
                 "them as they come.",
             ),
         ],
     ),
     Exercise(
-        id="09.5",
-        title="How far a stack of windows reaches",
-        reference=_reach,
-        cases=lambda rng: [(2, 3), (5, 2), (1, 4)],
+        id="09.4",
+        title="A probe of your own",
+        reference=_probe,
+        cases=_models,
         hints=(
-            "Draw two layers. The last output reads back places of the layer below; what have those read?",
-            "Each layer adds its own reach.",
-            "n_layers * back.",
+            "Compute f(x) once. Then, for each s, change row s of a copy and compute f again.",
+            "Fill column s of the answer: which rows of the output differ from those of f(x)?",
+            "changed = x.copy(); changed[s] = other numbers; reads[:, s] = abs(f(changed) - f(x)).max(axis=1) > 1e-9.",
         ),
         misconceptions=[
             Misconception(
-                "one layer",
-                lambda n_layers, back: back,
-                "That is one layer. What it reads has itself been computed from places further back.",
+                "transposed",
+                lambda f, x: _probe(f, x).T,
+                "Rows and columns are exchanged: reads[t, s] is about output t and input s. The row is the output.",
             ),
             Misconception(
-                "added",
-                lambda n_layers, back: n_layers + back,
-                "You added layers and places. Every layer reaches back places further.",
+                "for good",
+                _changed_for_good,
+                "Your changes add up: when you change input s, those before it are still changed. Begin with a fresh "
+                "copy of x for every s.",
             ),
             Misconception(
-                "one layer less",
-                lambda n_layers, back: (n_layers - 1) * back,
-                "The first layer reaches back too.",
+                "the same number everywhere",
+                _changed_by(lambda x: x + 1),
+                "You add the same number to the whole row, and one of the functions subtracts each row's mean first, "
+                "as layer normalisation does: it cannot notice. Draw the new row at random.",
             ),
             Misconception(
-                "power",
-                lambda n_layers, back: back**n_layers,
-                "Reach adds up from layer to layer, it does not multiply.",
+                "some output",
+                lambda f, x: np.repeat(_probe(f, x).any(axis=0, keepdims=True), len(x), axis=0),
+                "Yours says that every output reads every input. Did you ask whether any output changes? Ask each "
+                "output t by itself. If you compare floats with !=, allow for rounding; if you change all inputs, "
+                "change one.",
             ),
             Misconception(
-                "places",
-                lambda n_layers, back: n_layers * (back + 1),
-                "Each layer reaches back places back. The word itself is in the window too, but that is no distance.",
+                "inverted",
+                lambda f, x: ~_probe(f, x),
+                "Yours is True where nothing changes.",
             ),
             Misconception(
-                "count",
-                lambda n_layers, back: n_layers * back + 1,
-                "That is how many inputs it depends on, itself included. How far back the first of them is, is asked.",
+                "future only",
+                lambda f, x: np.triu(_probe(f, x), 1),
+                "You kept only the pairs with s > t, the leaks. Every pair is asked for, also what a row may read.",
+            ),
+            Misconception(
+                "itself only",
+                lambda f, x: np.eye(len(x), dtype=bool),
+                "You found that every output reads its own input, and nothing else. Compare all rows of the output, "
+                "not only row s. (Or is your change so small that it drowns in rounding?)",
+            ),
+        ],
+    ),
+    Exercise(
+        id="09.5",
+        title="The mean loss of the real words",
+        reference=_mean_loss,
+        cases=_losses,
+        hints=(
+            "Choose the real entries first; then all of them count the same.",
+            "A boolean mask of shape (batch, n) as an index gives the chosen entries: losses[real].",
+            "real = np.arange(n) < np.array(lengths)[:, None], then losses[real].mean().",
+        ),
+        misconceptions=[
+            Misconception(
+                "padding too",
+                lambda losses, lengths: losses.mean(),
+                "The padding is in your mean. Whoever predicts padding well looks good then.",
+            ),
+            Misconception(
+                "times the mask",
+                lambda losses, lengths: (losses * padding(lengths, losses.shape[1])[:, 0]).sum() / sum(lengths),
+                "Right where the padding holds numbers. NaN times zero is NaN: choose the real entries with the mask "
+                "as an index, or with np.where.",
+            ),
+            Misconception(
+                "zeros in the mean",
+                lambda losses, lengths: np.where(padding(lengths, losses.shape[1])[:, 0], losses, 0).mean(),
+                "You set the padding to zero and divided by all positions. Divide by the number of real ones.",
+            ),
+            Misconception(
+                "mean of means",
+                lambda losses, lengths: np.mean([row[:n].mean() for row, n in zip(losses, lengths, strict=True)]),
+                "You took each sentence's mean, and the mean of these. A word of a short sentence counts more then; "
+                "here each word counts the same.",
+            ),
+            Misconception(
+                "nanmean",
+                lambda losses, lengths: np.nanmean(losses),
+                "You left out NaN, and kept padding that holds numbers. The lengths say what is real.",
+            ),
+            Misconception(
+                "for each sentence",
+                lambda losses, lengths: (
+                    np.where(padding(lengths, losses.shape[1])[:, 0], losses, 0).sum() / len(lengths)
+                ),
+                "You divided by the number of sentences. Divide by the number of real words.",
+            ),
+            Misconception(
+                "one by one",
+                lambda losses, lengths: np.array([row[:n].mean() for row, n in zip(losses, lengths, strict=True)]),
+                "That is a mean for each sentence. One number is asked for, over all real words.",
             ),
         ],
     ),
