@@ -9,7 +9,7 @@ from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
-from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
+from attnlib.plotting.maps import images, matrices, signed_map, strongest_keys, surfaces, weight_map
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 from attnlib.plotting.worked import worked_attention
 
@@ -31,6 +31,7 @@ __all__ = [
     "runs",
     "scatter",
     "signed_map",
+    "strongest_keys",
     "surfaces",
     "transformer_diagram",
     "weight_map",
