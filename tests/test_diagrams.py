@@ -271,6 +271,16 @@ def test_curves_stand_above_the_weights_that_made_them():
     assert [t.get_text() for t in wide_map.get_xticklabels()] == ["0", "3"]
 
 
+def test_strongest_keys_stand_beside_their_query_largest_weight_first():
+    weights = np.array([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4]])
+    picture = plotting.strongest_keys(
+        np.zeros((2, 4, 4)), np.ones((3, 4, 4)), weights, words="abc", count=2, title="Two of three"
+    )
+    under = [ax.get_xlabel() for ax in picture.figure.axes]
+    assert under == ["asks", "b: 0.60", "c: 0.30", "asks", "a: 0.50", "c: 0.40"]
+    assert "b 0.60, c 0.30; a 0.50, c 0.40" in repr(picture)
+
+
 def test_worked_attention_prints_what_a_reader_with_paper_gets():
     q, k, v = np.array([[2, 2, 0, 0]]), np.array([[1, 1, 0, 0], [0, 1, 0, 0]]), np.array([[8], [2]])
     picture = plotting.worked_attention(q, k, v, title="On paper")

@@ -11,7 +11,7 @@ from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.head_splitting import heads_diagram
-from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
+from attnlib.plotting.maps import images, matrices, signed_map, strongest_keys, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
@@ -46,6 +46,7 @@ __all__ = [
     "self_attention_diagram",
     "shift_diagram",
     "signed_map",
+    "strongest_keys",
     "surfaces",
     "transformer_diagram",
     "weight_map",

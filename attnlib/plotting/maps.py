@@ -204,6 +204,34 @@ def images(rows: Mapping[str, Array], *, title: str) -> Picture:
     return Picture(fig, title, f"Rows of small pictures: {counts}.")
 
 
+@in_style
+def strongest_keys(
+    queries: Array, keys: Array, weights: Array, *, words: Sequence, title: str, count: int = 5
+) -> Picture:
+    """Small grey pictures that ask, each followed by the ``count`` of the ``keys`` that have its largest weights.
+
+    ``queries`` is ``(m, height, width)``, ``keys`` ``(n, height, width)``, ``weights`` ``(m, n)``; ``words``
+    are n, what each key is called. Below a key stands its word, and its weight.
+
+    >>> strongest_keys(np.zeros((1, 4, 4)), np.ones((3, 4, 4)), np.array([[0.2, 0.7, 0.1]]), words="abc",
+    ...                count=2, title="It asks b most")
+    It asks b most. Pictures that ask, each with its largest weights: b 0.70, a 0.20.
+    """
+    fig, axes = new_figure(1.25 * (count + 1), 1.6 * len(queries) + 0.3, count + 1, len(queries), squeeze=False)
+    said = []
+    for line, query, row in zip(axes, queries, np.asarray(weights), strict=True):
+        best = np.argsort(-row, kind="stable")[:count]
+        under = [f"{words[key]} {row[key]:.2f}" for key in best]
+        said.append(", ".join(under))
+        colours = [QUERY, *[KEY] * count]
+        for ax, picture, word, colour in zip(line, [query, *keys[best]], ["asks", *under], colours, strict=False):
+            ax.imshow(picture, cmap="Greys", vmin=0, vmax=1)
+            ax.set(xticks=[], yticks=[])
+            ax.set_xlabel(word.replace(" ", ": "), color=readable(colour))
+            ax.spines[:].set(visible=True, color=colour, linewidth=2)
+    return Picture(fig, title, f"Pictures that ask, each with its largest weights: {'; '.join(said)}.")
+
+
 def _by_name(maps: Array | Mapping[str, Array]) -> dict[str, np.ndarray]:
     """As NumPy arrays, tensors too, by name."""
     named = maps if isinstance(maps, Mapping) else {"": maps}

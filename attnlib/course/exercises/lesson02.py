@@ -21,10 +21,6 @@ def _squares(q, k):
     return ((q[:, None, :] - k[None, :, :]) ** 2).sum(axis=-1)
 
 
-def _temperature(h):
-    return h**2
-
-
 def _lift(q, k):
     return np.column_stack([q, np.ones(len(q))]), np.column_stack([k, -(k**2).sum(axis=1) / 2])
 
@@ -33,10 +29,29 @@ def _append(x, column):
     return np.column_stack([x, np.broadcast_to(column, len(x))])
 
 
-def _weights_of(pair):
+def _products(pair):
+    """The dot products of two matrices, or words that say why there are none."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return (
+            "One thing came. Return two matrices, with a comma between them: what is multiplied, not what comes out."
+        )
+    one, other = (np.asarray(matrix, float) for matrix in pair)
+    if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
+        return f"Shapes {one.shape} and {other.shape} came. Both need rows, and as many columns as the other."
+    return one @ other.T if np.isfinite(one @ other.T).all() else "Some of the dot products are not finite."
+
+
+def _same_weights(expected, got):
     """Any lift counts whose dot products give the right weights, whatever its numbers are."""
-    q, k = pair
-    return masked_softmax(np.asarray(q, dtype=float) @ np.asarray(k, dtype=float).T)
+    wanted, came = _products(expected), _products(got)
+    if isinstance(wanted, str) or isinstance(came, str):
+        return came if isinstance(came, str) else False
+    if wanted.shape != came.shape:
+        return f"Your dot products have shape {came.shape}, expected {wanted.shape}."
+    differ = abs(masked_softmax(wanted) - masked_softmax(came)).max()
+    return (
+        True if differ < 1e-6 else f"The softmax of your dot products differs from the weights by up to {differ:.2g}."
+    )
 
 
 def _loss(x, y, W, mask=True):
@@ -52,6 +67,91 @@ def _loss_by_zeroing(x, y, W):
 
 def _loss_sum(x, y, W):
     return len(y) * _loss(x, y, W)
+
+
+def _loss_broadcast(x, y, W):
+    others = ~np.eye(len(x), dtype=bool)
+    return np.mean((attention(x @ W, x @ W, y[:, None], score=gaussian, mask=others).out - y) ** 2)
+
+
+def _matrices():
+    W_q = np.array([[6.0, 0.0], [0.0, 6.0], [0.0, 0.0]])  # an adjective asks in the first column, a noun in the second
+    W_k = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # a noun offers in the first, a verb in the second
+    return W_q, W_k
+
+
+def _asks_as_wanted(expected, got):
+    """Every design counts that does what was asked for. A wrong one is compared by its weights."""
+    wanted, came = _products(expected), _products(got)
+    if isinstance(wanted, str) or isinstance(came, str):
+        return came if isinstance(came, str) else False
+    if came.shape != (3, 3):
+        return f"Your dot products have shape {came.shape}. Both matrices need three rows."
+    wanted, came = masked_softmax(wanted), masked_softmax(came)
+    wrong = _complaint(came)
+    if _complaint(wanted):
+        return bool(wrong) and np.allclose(wanted, came, atol=1e-3)
+    return wrong or True
+
+
+def _complaint(alpha):
+    """What is wrong with the weights that adjective, noun and verb give, a row each; nothing if they are right."""
+    if alpha[0, 1] < 0.9:
+        return f"The adjective gives the noun {alpha[0, 1]:.2f} of its weight; 0.9 was asked for."
+    if alpha[1, 2] < 0.9:
+        return f"The noun gives the verb {alpha[1, 2]:.2f} of its weight; 0.9 was asked for."
+    if np.ptp(alpha[2]) > 0.01:
+        return f"The verb's weights are {np.round(alpha[2], 2).tolist()}; it should give all three the same."
+    return ""
+
+
+def _descent(f, w, lr, steps):
+    import torch
+
+    w = torch.tensor(w, requires_grad=True)
+    optimiser = torch.optim.SGD([w], lr=lr)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        f(w).backward()
+        optimiser.step()
+    return w.detach().numpy()
+
+
+def _descend(f, w, lr, steps, *, keep=0.0):
+    """Descent that keeps a share of the old gradients: with 1 they add up, as where nobody clears them."""
+    import torch
+
+    w, old = torch.tensor(w), 0.0
+    for _ in range(steps):
+        at = w.clone().requires_grad_()
+        f(at).backward()
+        old = keep * old + at.grad
+        w = w - lr * old
+    return w.numpy()
+
+
+def _adam(f, w, lr, steps):
+    import torch
+
+    w = torch.tensor(w, requires_grad=True)
+    optimiser = torch.optim.Adam([w], lr=lr)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        f(w).backward()
+        optimiser.step()
+    return w.detach().numpy()
+
+
+def _bowl(rng, n):
+    """A valley with its own steepness along each axis, lowest at a random place."""
+    steep, low = rng.uniform(0.5, 2, size=n), rng.normal(size=n)
+
+    def f(w):
+        import torch
+
+        return (torch.tensor(steep) * (w - torch.tensor(low)) ** 2).sum()
+
+    return f, rng.normal(size=n), rng.uniform(0.05, 0.1), int(rng.integers(4, 9))
 
 
 BANDWIDTHS = (0.1, 0.2, 0.3, 0.5, 0.7)
@@ -115,6 +215,11 @@ EXERCISES = [
                 "That is a softmax of dot products. The key's own term is missing, and long keys win.",
             ),
             Misconception(
+                "forgotten 2",
+                lambda q, k, h: masked_softmax(-_squares(q, k) / h**2),
+                "You divided by h². The Gaussian has 2h² below the squared distance; yours has a bandwidth of h/√2.",
+            ),
+            Misconception(
                 "order of operations",
                 lambda q, k, h: masked_softmax(-_squares(q, k) / 2 * h**2),
                 "You multiplied by h². In Python, a / 2 * h**2 is (a / 2) * h**2; write a / (2 * h**2).",
@@ -135,34 +240,39 @@ EXERCISES = [
     ),
     Exercise(
         id="02.2",
-        title="Temperature and bandwidth",
-        reference=_temperature,
-        cases=lambda rng: [(h,) for h in rng.uniform(0.3, 3, size=4)],
+        title="Descend",
+        reference=_descent,
+        cases=lambda rng: [_bowl(rng, n) for n in (2, 3, 4)],
         hints=(
-            "Multiply out the squared distance and look at the term with q · k.",
-            "The 2 of -2 q · k meets the 2 of 2h².",
-            "The shared term is q · k / h².",
+            "A loop of three things: clear the gradient, backward, step.",
+            "torch.optim.SGD([w], lr=lr) has zero_grad and step; w is torch.tensor(w, requires_grad=True).",
+            "In the loop: optimiser.zero_grad(); f(w).backward(); optimiser.step(). Return w.detach().numpy().",
         ),
         misconceptions=[
             Misconception(
-                "twice",
-                lambda h: 2 * h**2,
-                "You kept the 2 of 2h². Multiply the square out: its middle term is -2 q · k, and the two 2s cancel.",
+                "never cleared",
+                partial(_descend, keep=1.0),
+                "Your gradients add up from step to step. Clear them, by zero_grad, before each backward.",
             ),
             Misconception(
-                "h",
-                lambda h: h,
-                "A temperature of h is a bandwidth of √h. The bandwidth stands under a square.",
+                "uphill",
+                lambda f, w, lr, steps: _descend(f, w, -lr, steps),
+                "You went with the gradient, uphill. Subtract it.",
             ),
             Misconception(
-                "half",
-                lambda h: h**2 / 2,
-                "You halved it. The 2 of -2 q · k and the 2 of 2h² cancel, and h² is left.",
+                "one too many",
+                lambda f, w, lr, steps: _descend(f, w, lr, steps + 1),
+                "You took one step too many: range(steps) has exactly `steps` of them.",
             ),
             Misconception(
-                "inverse",
-                lambda h: 1 / h**2,
-                "That is what the dot products are multiplied by. The question asks what they are divided by.",
+                "one step",
+                lambda f, w, lr, steps: _descend(f, w, lr, 1),
+                "That is one step. Repeat it `steps` times.",
+            ),
+            Misconception(
+                "Adam",
+                _adam,
+                "You used Adam, which chooses its own step sizes. Plain gradient descent is torch.optim.SGD.",
             ),
         ],
     ),
@@ -170,7 +280,7 @@ EXERCISES = [
         id="02.3",
         title="One more dimension",
         reference=_lift,
-        adapt=_weights_of,
+        compare=_same_weights,
         cases=lambda rng: [_cases(rng) for _ in range(3)],
         hints=(
             "Which of the three terms of the opened square is missing from the dot product, and cannot be dropped?",
@@ -238,6 +348,12 @@ EXERCISES = [
                 "You took the root. The mean squared error was asked for.",
             ),
             Misconception(
+                "broadcast",
+                _loss_broadcast,
+                "An output of shape (n, 1) minus targets of shape (n,) is a table of shape (n, n), every output "
+                "against every target. Take the column, out[:, 0], or give the targets a second axis.",
+            ),
+            Misconception(
                 "sum",
                 _loss_sum,
                 "You added the squared errors up. The mean was asked for.",
@@ -274,6 +390,44 @@ EXERCISES = [
                 lambda: 0.7,
                 "The widest one averages over so many digits that every answer looks like their mean. Compare "
                 "loo_error for all five.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="02.6",
+        title="Who asks whom",
+        reference=_matrices,
+        cases=lambda rng: [(), ()],
+        compare=_asks_as_wanted,
+        hints=(
+            "The lesson's matrices have one column: one thing that is asked for and offered. How many are there here?",
+            "Let the first column mean noun, the second verb. What does an adjective ask for, and what a noun?",
+            "W_q is zero but for (adjective, first) and (noun, second), with strength 6. W_k is zero but for "
+            "(noun, first) and (verb, second), with 1.",
+        ),
+        misconceptions=[
+            Misconception(
+                "too weak",
+                lambda: tuple(np.sign(W) for W in _matrices()),
+                "They ask the right ones, too softly: a score of 1 among zeros gives e / (e + 2) = 0.58 of the "
+                "weight. Make the questions stronger.",
+            ),
+            Misconception(
+                "one column",
+                lambda: (np.array([[6.0], [6.0], [0.0]]), np.array([[0.0], [1.0], [1.0]])),
+                "Noun and verb offer the same thing, and whoever asks gives each of them half. Two things that are "
+                "asked for need two columns.",
+            ),
+            Misconception(
+                "exchanged",
+                lambda: _matrices()[::-1],
+                "You exchanged the two: here a noun asks for its adjective and a verb for its noun. Rows of W_q say "
+                "who asks, rows of W_k who offers.",
+            ),
+            Misconception(
+                "one matrix",
+                lambda: (_matrices()[0],) * 2,
+                "With one matrix for both, each finds those that ask for the same as it does, first of all itself.",
             ),
         ],
     ),
