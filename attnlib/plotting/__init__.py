@@ -9,11 +9,13 @@ from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.head_splitting import heads_diagram
+from attnlib.plotting.joining import joins_diagram
 from attnlib.plotting.maps import images, matrices, signed_map, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 from attnlib.plotting.planes import clocks, moves
 from attnlib.plotting.self_attending import self_attention_diagram
+from attnlib.plotting.translating import translator_diagram
 
 __all__ = [
     "INK",
@@ -28,6 +30,7 @@ __all__ = [
     "clocks",
     "heads_diagram",
     "images",
+    "joins_diagram",
     "layer_diagram",
     "lines",
     "mask_diagram",
@@ -39,6 +42,7 @@ __all__ = [
     "signed_map",
     "surfaces",
     "transformer_diagram",
+    "translator_diagram",
     "weight_map",
     "weighted_points",
 ]
