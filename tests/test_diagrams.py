@@ -374,3 +374,43 @@ def test_a_level_is_drawn_in_every_plot_under_its_name():
     for ax in picture.figure.axes:
         assert [text.get_text() for text in ax.texts] == ["guessing"]
         assert ax.lines[-1].get_ydata()[0] == 0.125
+
+
+def translator_drawing(weights, step=2, n_states=3):
+    states = np.zeros((n_states, 8))
+    return plotting.translator_diagram("abc", "cba", states, weights, step=step, title="Two joins")
+
+
+def test_a_translator_is_drawn_with_the_weights_of_the_step_that_the_state_before_asked_for():
+    weights = np.array([[0.1, 0.2, 0.7], [0.25, 0.6, 0.15], [1.0, 0.0, 0.0]])
+    said = said_of(translator_drawing(weights))
+    assert {"h1 to c2, 0.25", "h2 to c2, 0.60", "h3 to c2, 0.15", "s1 to c2, query", "c2 to s2"} <= set(said)
+    assert {"c to s0", "c to s1", "c to s2", "c to s3"} <= set(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"weights": np.ones((3, 3))}, "weights must sum to one in each row"),
+        ({"weights": np.eye(2)}, r"must have 3 states and \(3, 3\) weights; got 3 and \(2, 2\)"),
+        ({"weights": np.eye(3), "n_states": 2}, "got 2 and"),
+        ({"weights": np.eye(3), "step": 0}, "step must be from 1 to 3; got 0"),
+        ({"weights": np.eye(3), "step": 4}, "step must be from 1 to 3; got 4"),
+    ],
+)
+def test_a_translator_that_cannot_be_is_not_drawn(options, words):
+    with pytest.raises(ValueError, match=words):
+        translator_drawing(**options)
+
+
+def test_the_shortest_way_is_drawn_in_bold_and_counted():
+    chain = [((0, j), (1, j)) for j in range(4)] + [((1, j), (1, j + 1)) for j in range(3)]
+    picture = plotting.joins_diagram({"chain": chain, "one": [((0, 0), (1, 3))]}, title="Ways")
+    assert "chain, 7 links, the shortest way has 4; one, 1 link, the shortest way has 1" in picture.alt
+    assert sum(line.get_linewidth() > 2 for line in picture.figure.axes[0].lines) == 4 + 1
+
+
+@pytest.mark.parametrize("links", [[], [((0, 1), (1, 1))]])
+def test_a_way_that_leads_nowhere_is_not_drawn(links):
+    with pytest.raises(ValueError, match="blocked must lead from the first input"):
+        plotting.joins_diagram({"blocked": links}, title="No way")

@@ -16,6 +16,8 @@ from attnlib.nn import Seq2Seq, shift_right
 KINDS = [
     {"attend": None},
     {"attend": "bahdanau"},
+    {"attend": "bahdanau", "score": "general"},
+    {"attend": "luong", "score": "additive"},
     {"attend": "luong", "score": "dot"},
     {"attend": "luong", "score": "general"},
 ]
@@ -107,6 +109,12 @@ def test_an_end_is_followed_by_padding_and_ends_the_work(kind):
     assert tokens.tolist() == [(row[:t] + [END] + [PAD] * 8)[:8] for row, t in zip(free.tolist(), first, strict=True)]
 
 
+def scores_by_hand(model, s, h):
+    if model.score == "additive":
+        return torch.stack([torch.tanh(s @ model.w_q + row @ model.w_k) @ model.w for row in h], 1)
+    return s @ model.w @ h.T if model.score == "general" else s @ h.T
+
+
 def by_hand(model, source, target_in):
     """Equations of the papers, one sequence, one step at a time, in the row convention."""
     states, last, _ = model.encode(source)
@@ -118,14 +126,12 @@ def by_hand(model, source, target_in):
         y = model.embed_target.weight[token][None]
         if model.attend == "luong":
             s = cell(y, s)
-            scores = s @ model.w @ h.T if model.score == "general" else s @ h.T
-            alpha = torch.softmax(scores, -1)
+            alpha = torch.softmax(scores_by_hand(model, s, h), -1)
             context = alpha @ h
         else:
             alpha = torch.tensor([[0.0] * (len(h) - 1) + [1.0]], dtype=torch.float64)
             if model.attend == "bahdanau":
-                scores = torch.stack([torch.tanh(s @ model.w_q + row @ model.w_k) @ model.w for row in h], 1)
-                alpha = torch.softmax(scores, -1)
+                alpha = torch.softmax(scores_by_hand(model, s, h), -1)
             context = alpha @ h
             s = cell(torch.cat([y, context], -1), s)
         joint = torch.tanh(torch.cat([s, context], -1) @ model.join.weight.T + model.join.bias)
@@ -197,7 +203,7 @@ GOOD = some()
         (lambda: Seq2Seq(9, 9, d_model=2.0), TypeError, "d_model must be an integer; got float"),
         (lambda: Seq2Seq(9, 9, cell="GRU"), ValueError, "cell must be one of 'gru', 'lstm', 'rnn'; got 'GRU'"),
         (lambda: Seq2Seq(9, 9, attend=True), ValueError, "attend must be one of None, 'bahdanau', 'luong'; got True"),
-        (lambda: Seq2Seq(9, 9, score="concat"), ValueError, "score must be one of 'dot', 'general'; got 'concat'"),
+        (lambda: Seq2Seq(9, 9, score="concat"), ValueError, "score must be one of None, 'additive',.*got 'concat'"),
         (lambda: Seq2Seq(9, 9, d_model=7, bidirectional=True), ValueError, "d_model must be even.*got 7"),
         (lambda: made({})(GOOD, [5, 2], GOOD), ValueError, r"target_in must hold tokens from 0 to 8; got (9|10)"),
         (lambda: made({}).encode(GOOD, [5, 2]), ValueError, r"lengths must be 4 numbers from 1 to 5.*\[5, 2\]"),

@@ -106,10 +106,10 @@ class Seq2Seq(nn.Module):
         "rnn" (tanh), "gru" or "lstm".
     attend
         None: :math:`c_t` is the last state of the encoder, one vector, at every step. "bahdanau": the weighted mean
-        of its states, asked for by the *previous* state, with the additive score. "luong": asked for by the *new*
-        state, so that :math:`g` does not see :math:`c_t`.
+        of its states, asked for by the *previous* state. "luong": asked for by the *new* state, so that
+        :math:`g` does not see :math:`c_t`.
     score
-        For "luong": "dot" or "general".
+        "additive", "general" (bilinear) or "dot"; None for the published one: "additive", "general" for "luong".
     bidirectional
         Does the encoder read the source from both ends?
 
@@ -137,7 +137,7 @@ class Seq2Seq(nn.Module):
         d_model: int = 64,
         cell: str = "gru",
         attend: str | None = None,
-        score: str = "general",
+        score: str | None = None,
         bidirectional: bool = False,
     ) -> None:
         super().__init__()
@@ -145,11 +145,11 @@ class Seq2Seq(nn.Module):
             check_at_least_one(name, size)
         check_one_of("cell", cell, CELLS)
         check_one_of("attend", attend, (None, "bahdanau", "luong"))
-        check_one_of("score", score, ("dot", "general"))
+        check_one_of("score", score, (None, "additive", "dot", "general"))
         if bidirectional and d_model % 2:
             raise ValueError(f"d_model must be even for bidirectional, half for each direction; got {d_model}")
         self.d_model, self.attend = d_model, attend
-        self.score = {None: None, "bahdanau": "additive", "luong": score}[attend]
+        self.score = {None: None, "bahdanau": score or "additive", "luong": score or "general"}[attend]
         self.embed_source = nn.Embedding(n_source, d_model)
         self.embed_target = nn.Embedding(n_target, d_model)
         directions = 2 if bidirectional else 1

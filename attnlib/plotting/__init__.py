@@ -11,6 +11,7 @@ from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.head_splitting import heads_diagram
+from attnlib.plotting.joining import joins_diagram
 from attnlib.plotting.maps import images, matrices, signed_map, strongest_keys, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
@@ -18,6 +19,7 @@ from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Pictu
 from attnlib.plotting.planes import clocks, moves
 from attnlib.plotting.self_attending import self_attention_diagram
 from attnlib.plotting.shifting import shift_diagram
+from attnlib.plotting.translating import translator_diagram
 from attnlib.plotting.worked import worked_attention
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "curves_and_weights",
     "heads_diagram",
     "images",
+    "joins_diagram",
     "layer_diagram",
     "lines",
     "mask_diagram",
@@ -49,6 +52,7 @@ __all__ = [
     "strongest_keys",
     "surfaces",
     "transformer_diagram",
+    "translator_diagram",
     "weight_map",
     "weighted_points",
     "worked_attention",

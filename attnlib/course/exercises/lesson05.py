@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlib.core.attention import attention
-from attnlib.core.softmax import masked_softmax
 from attnlib.course.exercises.exercise import Exercise, Misconception
-from attnlib.scores import additive
 
 
-def _context(s, H, W_q, W_k, w):
-    return attention(s[None], H, H, score=lambda q, k: additive(q, k, W_q, W_k, w)).out[0]
-
-
-def _by_hand(s, H, W_q, W_k, w):
-    scores = np.tanh(s @ W_q + H @ W_k) @ w
-    weights = np.exp(scores - scores.max())
-    return weights / weights.sum() @ H
+def _verdict(weights, by_letter, by_counting):
+    apart = by_letter != by_counting
+    place = weights.argmax(-1)
+    return np.array([(place == guess)[apart].mean() for guess in (by_letter, by_counting)])
 
 
 def _gru_step(x, h, z, r, W, U):
@@ -36,54 +29,39 @@ def _whole_words(p, n):
     return p**n
 
 
-def _weights(s, H, W_q, W_k, w):
-    return masked_softmax(np.tanh(s @ W_q + H @ W_k) @ w)
+def _all_words(weights, by_letter, by_counting):
+    place = weights.argmax(-1)
+    return np.array([(place == guess).mean() for guess in (by_letter, by_counting)])
 
 
-def _without_tanh(s, H, W_q, W_k, w):
-    return masked_softmax((s @ W_q + H @ W_k) @ w) @ H
+def _shares_of_all(weights, by_letter, by_counting):
+    return _verdict(weights, by_letter, by_counting) * (by_letter != by_counting).mean()
 
 
-def _one_state(s, H, W_q, W_k, w):
-    return H[_weights(s, H, W_q, W_k, w).argmax()]
+def _only_alike(weights, by_letter, by_counting):
+    alike, place = by_letter == by_counting, weights.argmax(-1)
+    return np.array([(place == guess)[alike].mean() for guess in (by_letter, by_counting)])
 
 
-def _scaled(s, H, W_q, W_k, w):
-    return masked_softmax(np.tanh(s @ W_q + H @ W_k) @ w / np.sqrt(len(w))) @ H
+def _mean_weight(weights, by_letter, by_counting):
+    apart = np.flatnonzero(by_letter != by_counting)
+    return np.array([weights[apart, guess[apart]].mean() for guess in (by_letter, by_counting)])
 
 
-def _exchanged(x, h, z, r, W, U):
-    return (1 - z) * h + z * np.tanh(x @ W + (r * h) @ U)
+def _or_the_other(weights, by_letter, by_counting):
+    share = _verdict(weights, by_letter, by_counting)[0]
+    return np.array([share, 1 - share])
 
 
-def _gate_after(x, h, z, r, W, U):
-    return z * h + (1 - z) * np.tanh(x @ W + r * (h @ U))
-
-
-def _no_reset(x, h, z, r, W, U):
-    return z * h + (1 - z) * np.tanh(x @ W + h @ U)
-
-
-def _no_tanh(x, h, z, r, W, U):
-    return z * h + (1 - z) * (x @ W + (r * h) @ U)
-
-
-def _no_keeping(x, h, z, r, W, U):
-    return np.tanh(x @ W + (r * h) @ U)
-
-
-def _reset_outside(x, h, z, r, W, U):
-    return z * h + (1 - z) * np.tanh(r * (x @ W + h @ U))
-
-
-def _one_step(rng, d_s, d_h, d_hidden, n):
-    return (
-        rng.normal(size=d_s),
-        rng.normal(size=(n, d_h)),
-        rng.normal(size=(d_s, d_hidden)),
-        rng.normal(size=(d_h, d_hidden)),
-        2 * rng.normal(size=d_hidden),
-    )
+def _words_apart(rng, words, n):
+    """Weights of one step, by letter and by counting: in a third of the words both name the same place."""
+    weights = rng.dirichlet(np.full(n, 0.7), size=words)
+    largest = weights.argmax(-1)
+    by_letter, by_counting = rng.integers(0, n, size=(2, words))
+    kind = np.arange(words) % 6  # 0, 1, 2: by letter; 3: by counting; 4: both; 5: neither, or by chance
+    by_letter = np.where(np.isin(kind, (0, 1, 2, 4)), largest, by_letter)
+    by_counting = np.where(np.isin(kind, (3, 4)), largest, by_counting)
+    return weights, by_letter, by_counting
 
 
 def _cell(rng, d_x, d):
@@ -94,52 +72,89 @@ def _cell(rng, d_x, d):
 EXERCISES = [
     Exercise(
         id="05.1",
-        title="One step of Bahdanau's attention",
-        reference=_context,
-        solution=_by_hand,
-        cases=lambda rng: [_one_step(rng, 4, 6, 5, 7), _one_step(rng, 3, 5, 8, 4)],
+        title="Two explanations, one experiment",
+        reference=_verdict,
+        cases=lambda rng: [_words_apart(rng, 31, 7), _words_apart(rng, 44, 5), _words_apart(rng, 13, 9)],
         hints=(
-            "One query s, and a score for each row of H. The states are keys and values.",
-            "The scores are np.tanh(s @ W_q + H @ W_k) @ w, one for each row. Softmax, then the weighted mean.",
-            "a = np.exp(scores); return a / a.sum() @ H.",
+            "A word in which both explanations name the same place decides nothing. Which words are left?",
+            "apart = by_letter != by_counting; each word's largest weight is at weights.argmax(-1).",
+            "np.array([(place == guess)[apart].mean() for guess in (by_letter, by_counting)])",
         ),
         misconceptions=[
             Misconception(
-                "weights only",
-                _weights,
-                "These are the weights. The context is the mean of the states with these weights: weights @ H.",
+                "all words",
+                _all_words,
+                "You counted all words. Where both explanations name the same place, a hit speaks for neither: leave "
+                "these words out.",
             ),
             Misconception(
-                "no softmax",
-                lambda s, H, W_q, W_k, w: np.tanh(s @ W_q + H @ W_k) @ w @ H,
-                "You took the scores for the weights. Weights are positive and sum to one: softmax first.",
+                "divided by all words",
+                _shares_of_all,
+                "Left out above, not below: divide by the number of words in which the places differ.",
             ),
             Misconception(
-                "no tanh",
-                _without_tanh,
-                "The tanh is missing. Without it the query adds the same number to every score, and the softmax "
-                "ignores it: nothing is asked.",
+                "only where they agree",
+                _only_alike,
+                "You kept the words in which both name the same place. These cannot decide.",
             ),
             Misconception(
-                "largest only",
-                _one_state,
-                "You took the state with the largest weight. The context is the mean of all of them.",
+                "mean weight",
+                _mean_weight,
+                "This is the mean weight at the place that each names. Asked is how often the largest is there.",
             ),
             Misconception(
-                "scaled",
-                _scaled,
-                "You divided the scores by a square root. That belongs to the dot product; the additive score has "
-                "none.",
+                "or else the other",
+                _or_the_other,
+                "You took what is not the first for the second. Both can be wrong, with the weight at a third, "
+                "so count each by itself.",
             ),
             Misconception(
-                "keys as values",
-                lambda s, H, W_q, W_k, w: _weights(s, H, W_q, W_k, w) @ (H @ W_k),
-                "You averaged the projected keys. The values are the encoder's states H as they are.",
+                "exchanged",
+                lambda *args: _verdict(*args)[::-1],
+                "The order is by letter, then by counting; yours is the other way round.",
             ),
         ],
     ),
     Exercise(
         id="05.2",
+        title="Whole words",
+        reference=_whole_words,
+        cases=lambda rng: [(0.9, 20), (0.99, 10), (0.5, 3), (0.8, 7)],
+        hints=(
+            "A word is right if its first letter is right and its second and so on.",
+            "Chances of independent things that must all happen are multiplied.",
+            "p ** n. On attending[0] the true share is larger: mistakes come together.",
+        ),
+        misconceptions=[
+            Misconception(
+                "the same",
+                lambda p, n: p,
+                "This is the share of letters. A word needs all n of them.",
+            ),
+            Misconception(
+                "errors added",
+                lambda p, n: 1 - n * (1 - p),
+                "You added the chances of errors, which counts words with two errors twice, and can fall below zero.",
+            ),
+            Misconception(
+                "divided",
+                lambda p, n: p / n,
+                "Chances that must all come true are multiplied, not divided by their number.",
+            ),
+            Misconception(
+                "at least one right",
+                lambda p, n: 1 - (1 - p) ** n,
+                "This is the chance that at least one letter is right. All of them must be.",
+            ),
+            Misconception(
+                "some error",
+                lambda p, n: 1 - p**n,
+                "This is the share of words with a mistake in them.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="05.3",
         title="One step of a GRU",
         reference=_gru_step,
         cases=lambda rng: [_cell(rng, 3, 5), _cell(rng, 6, 4)],
@@ -151,37 +166,41 @@ EXERCISES = [
         misconceptions=[
             Misconception(
                 "gates exchanged",
-                _exchanged,
+                lambda x, h, z, r, W, U: (1 - z) * h + z * np.tanh(x @ W + (r * h) @ U),
                 "Your z lets in what it should keep. Here z = 1 leaves the state as it was: z * h + (1 - z) * "
                 "proposal. (Papers differ on this; torch does as we do.)",
             ),
             Misconception(
                 "reset after U",
-                _gate_after,
+                lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(x @ W + r * (h @ U)),
                 "You multiplied by r after U. This is what torch does, for speed, and another cell than the one asked "
                 "for: here r * h comes first, as in the paper of 2014.",
             ),
             Misconception(
                 "without r",
-                _no_reset,
+                lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(x @ W + h @ U),
                 "The gate r is missing: it says how much of the old state the proposal may see.",
             ),
-            Misconception("no tanh", _no_tanh, "The proposal has no tanh, so that it can grow without bound."),
+            Misconception(
+                "no tanh",
+                lambda x, h, z, r, W, U: z * h + (1 - z) * (x @ W + (r * h) @ U),
+                "The proposal has no tanh, so that it can grow without bound.",
+            ),
             Misconception(
                 "proposal only",
-                _no_keeping,
+                lambda x, h, z, r, W, U: np.tanh(x @ W + (r * h) @ U),
                 "This is the proposal. The gate z then mixes it with the state before, and that is what lets a GRU "
                 "keep something.",
             ),
             Misconception(
                 "r on everything",
-                _reset_outside,
+                lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(r * (x @ W + h @ U)),
                 "Your r also closes the input. It belongs to the state alone: x @ W + (r * h) @ U.",
             ),
         ],
     ),
     Exercise(
-        id="05.3",
+        id="05.4",
         title="The depth of convolutions",
         reference=_depth,
         solution=lambda n, k: int(np.ceil(n / (k - 1))),
@@ -225,7 +244,7 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        id="05.4",
+        id="05.5",
         title="Where attention becomes dearer",
         reference=_crossing,
         cases=lambda rng: [(64,), (128,), (33,), (7,)],
@@ -239,6 +258,16 @@ EXERCISES = [
                 "equal",
                 lambda d: 5 * d / 2,
                 "At n = 5 d / 2 both need the same. Asked is the first whole number at which attention needs more.",
+            ),
+            Misconception(
+                "rounded down",
+                lambda d: int(2.5 * d),
+                "With 5 d / 2 rows or fewer attention needs no more than an LSTM. Asked is the next whole number.",
+            ),
+            Misconception(
+                "rounded up",
+                lambda d: -(-5 * d // 2),
+                "Rounding up is not enough where 5 d / 2 is whole: both need the same, and it takes one row more.",
             ),
             Misconception(
                 "no projections",
@@ -260,44 +289,6 @@ EXERCISES = [
                 lambda d: 1,
                 "With 2 n d², the plain cell's, attention is dearer from the first row on. An LSTM has four times as "
                 "many matrices.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="05.5",
-        title="Whole words",
-        reference=_whole_words,
-        cases=lambda rng: [(0.9, 20), (0.99, 10), (0.5, 3), (0.8, 7)],
-        hints=(
-            "A word is right if its first letter is right and its second and so on.",
-            "Chances of independent things that must all happen are multiplied.",
-            "p ** n. On attending[0] the true share is larger: mistakes come together.",
-        ),
-        misconceptions=[
-            Misconception(
-                "the same",
-                lambda p, n: p,
-                "This is the share of letters. A word needs all n of them.",
-            ),
-            Misconception(
-                "errors added",
-                lambda p, n: 1 - n * (1 - p),
-                "You added the chances of errors, which counts words with two errors twice, and can fall below zero.",
-            ),
-            Misconception(
-                "divided",
-                lambda p, n: p / n,
-                "Chances that must all come true are multiplied, not divided by their number.",
-            ),
-            Misconception(
-                "at least one right",
-                lambda p, n: 1 - (1 - p) ** n,
-                "This is the chance that at least one letter is right. All of them must be.",
-            ),
-            Misconception(
-                "some error",
-                lambda p, n: 1 - p**n,
-                "This is the share of words with a mistake in them.",
             ),
         ],
     ),
