@@ -11,6 +11,7 @@ from typing import Any
 import ipywidgets
 import jupytext
 import pytest
+import torch
 
 import attnlib.training
 from attnlib.plotting import Picture
@@ -89,6 +90,9 @@ def hasty(monkeypatch):
         return fit(*args, **options | {"steps": min(3, options["steps"]), "checkpoint": None, "progress": False})
 
     monkeypatch.setattr(attnlib.training, "fit", short)
+    before = torch.get_default_dtype()
+    yield
+    torch.set_default_dtype(before)  # lessons that train in double precision set another
 
 
 @pytest.mark.parametrize("number", [*filter(has_a_slider, LESSONS)])
