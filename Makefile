@@ -6,7 +6,7 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint format build pull parity book bench seeds constraints always
+.PHONY: help lab test lint format build pull parity book bench seeds pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ bench: .venv/bench ## compare with other implementations, in about five minutes,
 
 seeds: .venv/tester ## train the translators of lesson 12 from five seeds each, and write benchmarks/SEEDS.md
 	$(PY) benchmarks/seeds.py
+
+pretrain: .venv/learner ## train the GPT that the course ships, in an hour or two; killed, it goes on (ARGS="--steps 100")
+	$(PY) -m attnlib.pretraining.train --checkpoint pretraining $(ARGS)
 
 constraints: ## solve for one version of everything, on all Pythons at once (UPGRADE=1 the newest; needs uv)
 	$(PYTHON) tools/solve_constraints.py $(if $(UPGRADE),--upgrade)

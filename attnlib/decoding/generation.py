@@ -38,17 +38,20 @@ class SequenceModel(Protocol):
     """A model that can be decoded from: `attnlib.nn.Transformer`, `attnlib.nn.Seq2Seq`, or yours."""
 
     def remember(self, source: Any, n_max: int) -> Any:
-        """Read the source, and make room for ``n_max`` positions: a state. For beams it has ``select(rows)``."""
+        """Read the source, and make room for ``n_max`` positions: a state. For beams it has ``select(rows)``.
+
+        Of a model that goes on with the source itself, ``config.start`` is None, and its last token is read later.
+        """
 
     def step(self, tokens: Int[Tensor, "batch n"], state: Any) -> Float[Tensor, "batch n vocabulary"]:
         """Logits after each of the next tokens, which join those that ``state`` has seen."""
 
 
 class SpecialTokens(NamedTuple):
-    """The tokens that are no words."""
+    """The tokens that are no words. Without a ``start``, a text goes on after the last token of the source."""
 
     pad: int
-    start: int
+    start: int | None
     end: int
 
 
@@ -61,14 +64,15 @@ class Prompted(NamedTuple):
 
 
 def special_tokens(model: object) -> SpecialTokens:
-    """Those of ``model.config``, or else of `attnlib.data.text`.
+    """Those of ``model.config``, or else of `attnlib.data.text`; without padding, what has ended is filled with ends.
 
     >>> special_tokens(object())
     SpecialTokens(pad=0, start=1, end=2)
     """
     config = getattr(model, "config", None)
     names = zip(SpecialTokens._fields, (PAD, START, END), strict=True)
-    return SpecialTokens(*(getattr(config, name, usual) for name, usual in names))
+    words = SpecialTokens(*(getattr(config, name, usual) for name, usual in names))
+    return words if words.pad is not None else words._replace(pad=words.end)
 
 
 def read_prompt(
@@ -88,7 +92,8 @@ def read_prompt(
     check_tokens("source", source)
     prompt = source.new_empty(len(source), 0) if prompt is None else _checked(prompt, model, source, n_max, words)
     state = model.remember(source, n_max)
-    first = torch.cat([torch.full_like(source[:, :1], words.start), prompt], dim=1)
+    start = source[:, -1:] if words.start is None else torch.full_like(source[:, :1], words.start)
+    first = torch.cat([start, prompt], dim=1)
     return Prompted(state, model.step(first, state)[:, -1], prompt)
 
 
@@ -171,6 +176,6 @@ def _checked(prompt: Tensor, model: object, source: Tensor, n_max: int, words: S
     if prompt.shape[1] >= n_max:
         raise ValueError(f"prompt must be shorter than n_max = {n_max}, which counts it; got {prompt.shape[1]} tokens")
     for name in ("pad", "start", "end"):
-        if (prompt == getattr(words, name)).any():
+        if getattr(words, name) is not None and (prompt == getattr(words, name)).any():
             raise ValueError(f"prompt must be of words only; got {getattr(words, name)}, which is {name}")
     return prompt.to(source)

@@ -6,6 +6,7 @@ r"""The layers of a Transformer: attention and a small network, each with a resi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor, nn
@@ -23,21 +24,31 @@ if TYPE_CHECKING:
 
 __all__ = ["ACTIVATIONS", "NORMS", "Decoded", "DecoderLayer", "EncoderLayer", "FeedForward", "Residual"]
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu, "swiglu": F.silu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+    "swiglu": F.silu,
+    "geglu": partial(F.gelu, approximate="tanh"),
+}
+GATED = ("swiglu", "geglu")
 NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
 
 
 class FeedForward(nn.Module):
-    r"""The same two-layer network at every position; with ``"swiglu"``, one whose hidden layer is gated.
+    r"""The same two-layer network at every position; as ``"swiglu"`` or ``"geglu"``, with a gated hidden layer.
 
     .. math:: f(x) = a(x W_1 + b_1)\, W_2 + b_2, \qquad
               f_\text{SwiGLU}(x) = \big(\text{silu}(x W_1) \odot x W_3\big) W_2
 
-    ``activation`` is one of `ACTIVATIONS`; ``d_ff`` is the size of the hidden layer.
+    ``activation`` is one of `ACTIVATIONS`; ``d_ff`` is the size of the hidden layer. ``"gelu_tanh"`` is the
+    approximation that GPT-2 and T5 use, by itself and in ``"geglu"``.
 
     Raises ``ValueError`` for a size below one, another word, or a dropout outside [0, 1).
 
-    Source: Vaswani et al. (2017), section 3.3; Shazeer (2020) for SwiGLU.
+    Source: Vaswani et al. (2017), section 3.3; Shazeer (2020) for SwiGLU and GEGLU;
+    Hendrycks, Gimpel (2016) for GELU and its approximation.
 
     >>> import torch
     >>> FeedForward(8, 32)(torch.randn(2, 5, 8)).shape
@@ -52,7 +63,7 @@ class FeedForward(nn.Module):
         check_at_least_one("d_ff", d_ff)
         check_share("dropout", dropout)
         check_one_of("activation", activation, ACTIVATIONS)
-        self.activation, self.gated = ACTIVATIONS[activation], activation == "swiglu"
+        self.activation, self.gated = ACTIVATIONS[activation], activation in GATED
         self.linear1 = nn.Linear(d_model, d_ff * (2 if self.gated else 1), bias=bias)
         self.linear2, self.drop = nn.Linear(d_ff, d_model, bias=bias), nn.Dropout(dropout)
 
@@ -72,7 +83,7 @@ class Residual(nn.Module):
 
     .. math:: \text{pre-norm: } x + f(\text{norm}(x)), \qquad \text{post-norm: } \text{norm}(x + f(x))
 
-    ``norm`` is one of `NORMS`.
+    ``norm`` is one of `NORMS`, ``eps`` what it adds to the variance.
 
     Raises ``ValueError`` for another word.
 
@@ -84,10 +95,12 @@ class Residual(nn.Module):
     True
     """
 
-    def __init__(self, d_model: int, *, norm: str = "layer", norm_first: bool = True, dropout: float = 0.0) -> None:
+    def __init__(
+        self, d_model: int, *, norm: str = "layer", norm_first: bool = True, dropout: float = 0.0, eps: float = 1e-5
+    ) -> None:
         super().__init__()
         check_one_of("norm", norm, NORMS)
-        self.norm, self.norm_first, self.drop = NORMS[norm](d_model, eps=1e-5), norm_first, nn.Dropout(dropout)
+        self.norm, self.norm_first, self.drop = NORMS[norm](d_model, eps=eps), norm_first, nn.Dropout(dropout)
 
     def before(self, x: Tensor) -> Tensor:
         """What the sublayer gets."""
@@ -110,17 +123,19 @@ class _Layer(nn.Module):
         n_heads: int,
         d_ff: int,
         *,
+        d_head: int | None = None,
         n_kv_heads: int | None = None,
         activation: str = "relu",
         norm: str = "layer",
         norm_first: bool = True,
+        eps: float = 1e-5,
         dropout: float = 0.0,
         bias: bool = True,
         score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
     ) -> None:
         super().__init__()
-        heads = {"n_kv_heads": n_kv_heads, "bias": bias, "dropout": dropout, "score": score}
-        around = {"norm": norm, "norm_first": norm_first, "dropout": dropout}
+        heads = {"d_head": d_head, "n_kv_heads": n_kv_heads, "bias": bias, "dropout": dropout, "score": score}
+        around = {"norm": norm, "norm_first": norm_first, "dropout": dropout, "eps": eps}
         self.self_attention = MultiHeadAttention(d_model, n_heads, **heads)
         if self.crosses:
             self.cross_attention = MultiHeadAttention(d_model, n_heads, **heads)
@@ -153,9 +168,9 @@ class EncoderLayer(_Layer):
 
     .. math:: h = x + \text{MHA}(\text{norm}(x)), \qquad y = h + \text{FFN}(\text{norm}(h)) \quad\text{(pre-norm)}
 
-    ``d_model`` is the size of a row, ``d_ff`` that of the network's hidden layer; ``n_heads``, ``n_kv_heads`` and
-    ``score`` are those of `MultiHeadAttention`, ``activation`` that of `FeedForward`, ``norm`` and ``norm_first``
-    those of `Residual`.
+    ``d_model`` is the size of a row, ``d_ff`` that of the network's hidden layer; ``n_heads``, ``d_head``,
+    ``n_kv_heads`` and ``score`` are those of `MultiHeadAttention`, ``activation`` that of `FeedForward`, ``norm``,
+    ``norm_first`` and ``eps`` those of `Residual`.
 
     Raises as these three.
 
@@ -175,11 +190,13 @@ class EncoderLayer(_Layer):
         causal: bool = False,
         bias: Float[Tensor, "... n_heads n n"] | None = None,
         rotate: Callable[..., Tensor] | None = None,
+        cache: Cache | None = None,
         weights: bool = False,
     ) -> Attended:
         """The layer's output, and the weights of its heads if asked for. The options are those of the attention."""
+        options = {"mask": mask, "causal": causal, "bias": bias, "rotate": rotate, "cache": cache}
         h = self.self_attention_residual.before(x)
-        attended = self.self_attention(h, mask=mask, causal=causal, bias=bias, rotate=rotate, weights=weights)
+        attended = self.self_attention(h, weights=weights, **options)
         x = self.self_attention_residual.after(x, attended.out)
         return Attended(self._fed_forward(x), attended.weights)
 

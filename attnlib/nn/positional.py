@@ -14,7 +14,7 @@ from attnlib._checks import check_size
 from attnlib.positions import relative_buckets
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
 
 __all__ = ["KINDS", "LearnedPositions", "Positional", "RelativeBias"]
 
@@ -108,11 +108,19 @@ class Positional(nn.Module):
         if kind == "relative":
             self.relative = RelativeBias(n_heads, bidirectional=bidirectional)
 
-    def add_to(self, x: Tensor, start: int = 0) -> Tensor:
-        """``x`` ``(..., n, d_model)`` with the codes of positions from ``start`` on."""
-        if self.kind == "sinusoidal":
-            return x + self._codes(start, start + x.shape[-2], like=x)
-        return x + self.learned(x.shape[-2], start) if self.kind == "learned" else x
+    def add_to(self, x: Tensor, start: int = 0, skipped: Int[Tensor, "batch 1"] | None = None) -> Tensor:
+        """``x`` ``(..., n, d_model)`` with the codes of positions from ``start`` on.
+
+        Of sequence b the first ``skipped[b]`` places are padding, and the position after them is its first.
+        """
+        if self.kind not in ("sinusoidal", "learned"):
+            return x
+        stop, learned = start + x.shape[-2], self.kind == "learned"
+        if skipped is None:
+            return x + (self.learned(stop - start, start) if learned else self._codes(start, stop, like=x))
+        table = self.learned(stop) if learned else self._codes(0, stop, like=x)
+        places = torch.arange(start, stop, device=x.device) - skipped  # (batch, n)
+        return x + table[places.clamp(min=0)]
 
     def check(self, n_max: int) -> None:
         """Raise unless there are ``n_max`` positions."""

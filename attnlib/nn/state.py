@@ -20,6 +20,8 @@ __all__ = ["DecoderState"]
 class DecoderState:
     """What a decoder keeps: the caches of its layers, and which of the source is ``real``, None if all of it is.
 
+    A layer has a growing cache, and one for the memory if it attends to one.
+
     ``plan`` makes a step of one position fast, if it is there: see `attnlib.nn.fast_decode`.
 
     >>> import torch
@@ -30,7 +32,7 @@ class DecoderState:
     0
     """
 
-    caches: list[tuple[Cache, Cache]]
+    caches: list[tuple[Cache, ...]]
     real: Bool[Tensor, "batch 1 n_source"] | None
     plan: Plan | None = field(default=None, repr=False, compare=False)
 
@@ -65,7 +67,7 @@ class DecoderState:
         >>> state.length
         1
         """
-        for own, _ in self.caches:
+        for own, *_ in self.caches:
             own.length = min(own.length, length)
 
     def __getstate__(self) -> dict[str, Any]:

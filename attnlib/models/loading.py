@@ -1,0 +1,174 @@
+"""Weights that others have published, put into a model of ours: all of them, or a clear word and none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from attnlib.training.weights import put_weights, read, weights_of, write
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["Blueprint", "FromHuggingFace", "Part", "Pretrained", "open_tokenizer"]
+
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+
+
+class Part(NamedTuple):
+    """Of which published tensors a weight of ours is made: one below the other, each ``transposed`` first or not."""
+
+    names: tuple[str, ...]
+    transposed: bool = False
+
+    def joined(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        """The weight."""
+        found = [
+            tensors[name].T if self.transposed and tensors[name].ndim == 2 else tensors[name] for name in self.names
+        ]
+        return found[0] if len(found) == 1 else torch.cat(found)
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """How a published model becomes one of ours.
+
+    ``config`` is our configuration, ``parts`` says for each weight of ours what it is made of. ``prefix`` stands
+    before the published names, or not, as in files of different age; ``copies`` are names that say again what others
+    say; ``renamed`` are old spellings and the new.
+    """
+
+    config: Any
+    parts: dict[str, Part]
+    prefix: str = ""
+    copies: tuple[str, ...] = ()
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    def named(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors by the names that ``parts`` uses."""
+        found = {}
+        for name, tensor in tensors.items():
+            short = name.removeprefix(self.prefix)
+            for old, new in self.renamed.items():
+                short = short.replace(old, new)
+            if not short.endswith(self.copies):
+                found[short] = tensor
+        return found
+
+
+class Pretrained(NamedTuple):
+    """What `from_pretrained` returns: the model, in evaluation mode, and its tokenizer, None where there is none.
+
+    >>> Pretrained._fields
+    ('model', 'tokenizer')
+    """
+
+    model: Any
+    tokenizer: Tokenizer | None
+
+
+class FromHuggingFace:
+    """A model that can take over the weights of Hugging Face's; ``architectures`` says of which, and how."""
+
+    architectures: ClassVar[dict[str, Callable[[dict[str, Any]], Blueprint]]]
+    published_settings: ClassVar[Callable[[Any], dict[str, Any]]]
+
+    @classmethod
+    def from_huggingface(cls, module: nn.Module) -> Self:
+        """The same model with the weights of a module of `transformers`, in its dtype.
+
+        Raises ``TypeError`` when it is none of the kind, ``ValueError`` for options that have no counterpart here.
+        """
+        settings = getattr(module, "config", None)
+        if not isinstance(module, nn.Module) or not hasattr(settings, "to_dict"):
+            raise TypeError(f"module must be a model of transformers; got {type(module).__name__}")
+        blueprint = cls._blueprint(settings.to_dict(), f"module, a {type(module).__name__},")
+        dtype = next(module.parameters()).dtype
+        return cls._filled(blueprint, module.state_dict(), dtype, "module").train(module.training)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Pretrained:
+        """The model in ``folder``, as it is published: config.json, model.safetensors and tokenizer.json.
+
+        Nothing is fetched. Weights become float32, whatever they were kept in.
+
+        Raises ``FileNotFoundError`` when the first or second is not there, ``ValueError`` when one is not what it
+        should be: a tensor that is missing, of another shape, or not wanted is named, and nothing is loaded.
+        """
+        folder = Path(folder)
+        try:
+            settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{folder / CONFIG} must be JSON; {error}") from None
+        blueprint = cls._blueprint(settings, str(folder / CONFIG))
+        if not (folder / WEIGHTS).exists():
+            raise FileNotFoundError(
+                f"{folder / WEIGHTS} must hold the weights, in one safetensors file; there is none"
+            )
+        model = cls._filled(blueprint, read(folder / WEIGHTS)[0], torch.float32, str(folder / WEIGHTS))
+        return Pretrained(model.eval(), open_tokenizer(folder / TOKENIZER) if (folder / TOKENIZER).exists() else None)
+
+    def save_published(self, folder: str | Path, dtype: torch.dtype = torch.float32) -> None:
+        """Write the model to ``folder``, made if need be, as `from_pretrained` reads it, and Hugging Face's does.
+
+        Raises ``ValueError`` when it has weights for which there is no published name.
+        """
+        settings, folder = type(self).published_settings(self.config), Path(folder)
+        blueprint, own = self.architectures[settings["model_type"]](settings), weights_of(self)
+        unknown = sorted(own.keys() ^ blueprint.parts.keys())
+        if unknown:
+            raise ValueError(f"model must be as {settings['model_type']} is published; it differs in {unknown[0]}")
+        tensors = {}
+        for name, part in blueprint.parts.items():
+            turned = own[name].T if part.transposed and own[name].ndim == 2 else own[name]
+            names = [blueprint.prefix + one for one in part.names]
+            tensors |= zip(names, turned.to(dtype).chunk(len(names)), strict=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder / WEIGHTS, tensors, {"format": "pt"})
+        (folder / CONFIG).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def _blueprint(cls, settings: dict[str, Any], where: str) -> Blueprint:
+        kind = settings.get("model_type")
+        if kind not in cls.architectures:
+            known = " or ".join(cls.architectures)
+            raise ValueError(f"{where} must say that model_type is {known}, for a {cls.__name__}; got {kind}")
+        return cls.architectures[kind](settings)
+
+    @classmethod
+    def _filled(cls, blueprint: Blueprint, tensors: Mapping[str, Tensor], dtype: torch.dtype, where: str) -> Self:
+        model, there = cls(blueprint.config).to(dtype), blueprint.named(tensors)
+        own, parts = model.state_dict(), blueprint.parts
+        used = {name for part in parts.values() for name in part.names}
+        wrong = [f"{name} is missing" for name in sorted(used - there.keys())]
+        wrong += [f"{name} is not of this model" for name in sorted(there.keys() - used)]
+        made = {}
+        for name, part in parts.items():
+            if not there.keys() >= set(part.names):
+                continue
+            made[name] = part.joined(there).to(dtype)
+            if made[name].shape != own[name].shape:
+                shape = tuple(own[name].T.shape if part.transposed else own[name].shape)
+                got = " and ".join(str(tuple(there[one].shape)) for one in part.names)
+                wrong.append(f"{' and '.join(part.names)} must be {shape} in all; got {got}")
+        if wrong:
+            more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
+            raise ValueError(f"{where} must hold the weights of its config; {'; '.join(wrong[:4])}{more}")
+        put_weights(model, made, where)
+        return model
+
+
+def open_tokenizer(path: str | Path) -> Tokenizer:
+    """The tokenizer in a tokenizer.json. Raises ``ValueError`` when the file is none."""
+    from tokenizers import Tokenizer  # needed only here, and takes its time
+
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise ValueError(f"{path} must be a tokenizer.json, as the tokenizers library writes it; {error}") from None
