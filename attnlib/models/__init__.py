@@ -4,7 +4,9 @@ Each has a configuration, `from_huggingface` for a module in memory, and `from_p
 weights. What is shipped with the course is read by `pretrained`.
 """
 
-from attnlib.models.configs import GPTConfig
+from attnlib.models.bert import BERT
+from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
 from attnlib.models.gpt import GPT
+from attnlib.models.t5 import T5
 
-__all__ = ["GPT", "GPTConfig"]
+__all__ = ["BERT", "GPT", "T5", "BERTConfig", "GPTConfig", "T5Config"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attnlib._checks import check_at_least_one, check_one_of, check_share
+from attnlib.nn.config import TransformerConfig
 from attnlib.nn.layers import ACTIVATIONS
 from attnlib.nn.positional import KINDS
 
-__all__ = ["GPTConfig"]
+__all__ = ["BERTConfig", "GPTConfig", "T5Config"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,20 +41,113 @@ class GPTConfig:
     pad: int | None = None
 
     def __post_init__(self) -> None:
-        if self.d_ff == 0:
-            object.__setattr__(self, "d_ff", 4 * self.d_model)
-        for name in ("n_tokens", "n_max", "d_model", "n_heads", "n_layers", "d_ff"):
-            check_at_least_one(name, getattr(self, name))
-        if self.d_model % self.n_heads:
-            raise ValueError(f"n_heads must divide d_model = {self.d_model}; got {self.n_heads}")
-        check_share("dropout", self.dropout)
-        check_one_of("activation", self.activation, ACTIVATIONS)
-        check_one_of("position", self.position, KINDS)
-        for name in ("end", "pad"):
-            token = getattr(self, name)
-            if token is not None and not 0 <= token < self.n_tokens:
-                raise ValueError(f"{name} must be a token below n_tokens = {self.n_tokens}; got {token}")
+        _fill(self, d_ff=4 * self.d_model)
+        _check_sizes(self, "n_tokens", "n_max", "d_model", "n_heads", "n_layers", "d_ff")
+        _check_choices(self, activation=ACTIVATIONS, position=KINDS)
+        _check_words(self, "end", "pad")
 
     @property
     def start(self) -> None:
         """No token: a text goes on after its last one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BERTConfig:
+    """Every choice that makes a `BERT`; unless given, those of the smaller published one.
+
+    ``n_tokens`` is the size of the vocabulary, ``n_max`` the longest text, ``n_segments`` how many texts may stand in
+    one row, ``pad`` the token that fills up. ``d_embedding`` is the size of an embedding, ``d_model`` unless given.
+    ``share_layers`` makes all layers one. ``pooler``, ``sentence_head`` and ``masked_head`` say what stands upon the
+    last layer.
+
+    Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a token outside
+    the vocabulary, or a sentence head without the pooler, of which it reads.
+
+    >>> BERTConfig(n_tokens=30522).d_ff
+    3072
+    """
+
+    n_tokens: int
+    n_max: int = 512
+    n_segments: int = 2
+    d_model: int = 768
+    d_embedding: int = 0
+    n_heads: int = 12
+    n_layers: int = 12
+    d_ff: int = 0
+    dropout: float = 0.0
+    activation: str = "gelu"
+    eps: float = 1e-12
+    share_layers: bool = False
+    widens: bool = False
+    pooler: bool = True
+    sentence_head: bool = True
+    masked_head: bool = True
+    pad: int = 0
+
+    def __post_init__(self) -> None:
+        _fill(self, d_ff=4 * self.d_model, d_embedding=self.d_model)
+        if self.d_embedding != self.d_model:
+            object.__setattr__(self, "widens", True)
+        _check_sizes(self, "n_tokens", "n_max", "n_segments", "d_model", "d_embedding", "n_heads", "n_layers", "d_ff")
+        _check_choices(self, activation=ACTIVATIONS)
+        _check_words(self, "pad")
+        if self.sentence_head and not self.pooler:
+            raise ValueError("pooler must be True where sentence_head is, which reads what it gives; got False")
+
+
+@dataclass(frozen=True, kw_only=True)
+class T5Config(TransformerConfig):
+    """Every choice that makes a `T5`: those of a `TransformerConfig`, with T5's where nothing is given.
+
+    ``n_tokens`` is the size of the one vocabulary. Raises as `TransformerConfig`.
+
+    >>> T5Config(n_tokens=32128, d_model=512, n_heads=8).n_target
+    32128
+    """
+
+    n_tokens: int
+    n_source: int = 0
+    n_target: int = 0
+    bias: bool = False
+    norm: str = "rms"
+    eps: float = 1e-6
+    score: str = "dot"
+    position: str = "relative"
+    tie: str = "all"
+    scale_embeddings: bool = False
+    scale_logits: bool = True
+    pad: int = 0
+    start: int = 0
+    end: int = 1
+
+    def __post_init__(self) -> None:
+        _fill(self, n_source=self.n_tokens, n_target=self.n_tokens)
+        super().__post_init__()
+
+
+def _fill(config: object, **sizes: int) -> None:
+    """What was left at 0 is as large as this."""
+    for name, size in sizes.items():
+        if getattr(config, name) == 0:
+            object.__setattr__(config, name, size)
+
+
+def _check_sizes(config: object, *names: str) -> None:
+    for name in names:
+        check_at_least_one(name, getattr(config, name))
+    if config.d_model % config.n_heads:
+        raise ValueError(f"n_heads must divide d_model = {config.d_model}; got {config.n_heads}")
+
+
+def _check_choices(config: object, **known: Iterable[str]) -> None:
+    check_share("dropout", config.dropout)
+    for name, words in known.items():
+        check_one_of(name, getattr(config, name), words)
+
+
+def _check_words(config: object, *names: str) -> None:
+    for name in names:
+        token = getattr(config, name)
+        if token is not None and not 0 <= token < config.n_tokens:
+            raise ValueError(f"{name} must be a token below n_tokens = {config.n_tokens}; got {token}")

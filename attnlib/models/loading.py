@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -76,7 +76,7 @@ class Pretrained(NamedTuple):
 class FromHuggingFace:
     """A model that can take over the weights of Hugging Face's; ``architectures`` says of which, and how."""
 
-    architectures: ClassVar[dict[str, Callable[[dict[str, Any]], Blueprint]]]
+    architectures: ClassVar[dict[str, Callable[[dict[str, Any], Collection[str]], Blueprint]]]
     published_settings: ClassVar[Callable[[Any], dict[str, Any]]]
 
     @classmethod
@@ -88,9 +88,9 @@ class FromHuggingFace:
         settings = getattr(module, "config", None)
         if not isinstance(module, nn.Module) or not hasattr(settings, "to_dict"):
             raise TypeError(f"module must be a model of transformers; got {type(module).__name__}")
-        blueprint = cls._blueprint(settings.to_dict(), f"module, a {type(module).__name__},")
-        dtype = next(module.parameters()).dtype
-        return cls._filled(blueprint, module.state_dict(), dtype, "module").train(module.training)
+        tensors, dtype = module.state_dict(), next(module.parameters()).dtype
+        blueprint = cls._blueprint(settings.to_dict(), tensors, f"module, a {type(module).__name__},")
+        return cls._filled(blueprint, tensors, dtype, "module").train(module.training)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Pretrained:
@@ -120,7 +120,7 @@ class FromHuggingFace:
         Raises ``ValueError`` when it has weights for which there is no published name.
         """
         settings, folder = type(self).published_settings(self.config), Path(folder)
-        blueprint, own = self.architectures[settings["model_type"]](settings), weights_of(self)
+        blueprint, own = self.architectures[settings["model_type"]](settings, ()), weights_of(self)
         unknown = sorted(own.keys() ^ blueprint.parts.keys())
         if unknown:
             raise ValueError(f"model must be as {settings['model_type']} is published; it differs in {unknown[0]}")
@@ -134,12 +134,15 @@ class FromHuggingFace:
         (folder / CONFIG).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def _blueprint(cls, settings: dict[str, Any], where: str) -> Blueprint:
+    def _blueprint(cls, settings: dict[str, Any], names: Collection[str], where: str) -> Blueprint:
         kind = settings.get("model_type")
         if kind not in cls.architectures:
             known = " or ".join(cls.architectures)
             raise ValueError(f"{where} must say that model_type is {known}, for a {cls.__name__}; got {kind}")
-        return cls.architectures[kind](settings)
+        try:
+            return cls.architectures[kind](settings, names)
+        except KeyError as error:
+            raise ValueError(f"{where} must say what {error} is; it does not") from None
 
     @classmethod
     def _filled(cls, blueprint: Blueprint, tensors: Mapping[str, Tensor], dtype: torch.dtype, where: str) -> Self:

@@ -9,10 +9,12 @@ from attnlib._checks import check_at_least_one, check_one_of, check_share
 from attnlib.data.text import END, PAD, START
 from attnlib.nn.layers import ACTIVATIONS, NORMS
 from attnlib.nn.positional import KINDS
+from attnlib.scores import dot, scaled_dot
 
 __all__ = ["TransformerConfig"]
 
-TIES = ("none", "output", "all")
+TIES = ("none", "inputs", "output", "all")
+SCORES = {"scaled_dot": scaled_dot, "dot": dot}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,11 +22,13 @@ class TransformerConfig:
     """Every choice that makes a `Transformer`.
 
     ``n_source`` and ``n_target`` are the sizes of the vocabularies, ``n_max`` the number of learned positions.
-    ``tie`` says which tables are one: "none", the target's embedding and the "output", or "all" three.
-    ``position`` is one of none, sinusoidal, learned, relative, alibi, rotary; ``norm`` "layer" or "rms";
-    ``activation`` relu, gelu, silu or swiglu. ``scale_embeddings`` multiplies embeddings by the root of ``d_model``,
-    ``norm_embeddings`` normalises them, ``final_norm`` is a normalisation after the last layer (of a pre-norm model
-    unless given).
+    ``tie`` says which tables are one: "none", the two "inputs", the target's embedding and the "output", or "all"
+    three. ``position`` is one of none, sinusoidal, learned, relative, alibi, rotary; ``norm`` "layer" or "rms", with
+    ``eps``; ``activation`` relu, gelu, gelu_tanh, silu, swiglu or geglu; ``score`` "scaled_dot" or "dot".
+    ``scale_embeddings`` multiplies embeddings by the root of ``d_model``, ``scale_logits`` divides by it what the
+    output's table is multiplied with, ``norm_embeddings`` normalises embeddings, ``final_norm`` is a normalisation
+    after the last layer (of a pre-norm model unless given). ``n_buckets`` and ``max_distance`` are those of relative
+    positions.
 
     Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a special token
     outside the vocabulary, or one table for two vocabularies.
@@ -37,6 +41,7 @@ class TransformerConfig:
     n_target: int
     d_model: int = 64
     n_heads: int = 4
+    d_head: int | None = None
     n_kv_heads: int | None = None
     n_encoder_layers: int = 2
     n_decoder_layers: int = 2
@@ -44,12 +49,17 @@ class TransformerConfig:
     dropout: float = 0.0
     activation: str = "relu"
     norm: str = "layer"
+    eps: float = 1e-5
     norm_first: bool = True
     final_norm: bool | None = None
+    score: str = "scaled_dot"
     position: str = "sinusoidal"
     n_max: int = 512
+    n_buckets: int = 32
+    max_distance: int = 128
     tie: str = "output"
     scale_embeddings: bool = True
+    scale_logits: bool = False
     norm_embeddings: bool = False
     bias: bool = True
     pad: int = PAD
@@ -64,23 +74,25 @@ class TransformerConfig:
         sizes = ("n_source", "n_target", "d_model", "n_heads", "d_ff", "n_max", "n_encoder_layers", "n_decoder_layers")
         for name in sizes:
             check_at_least_one(name, getattr(self, name))
-        if self.d_model % self.n_heads:
+        if self.d_head is not None:
+            check_at_least_one("d_head", self.d_head)
+        elif self.d_model % self.n_heads:
             raise ValueError(f"n_heads must divide d_model = {self.d_model}; got {self.n_heads}")
         if self.n_heads % check_at_least_one(
             "n_kv_heads", self.n_heads if self.n_kv_heads is None else self.n_kv_heads
         ):
             raise ValueError(f"n_kv_heads must divide n_heads = {self.n_heads}; got {self.n_kv_heads}")
         check_share("dropout", self.dropout)
-        words = {"activation": ACTIVATIONS, "norm": NORMS, "position": KINDS, "tie": TIES}
+        words = {"activation": ACTIVATIONS, "norm": NORMS, "position": KINDS, "tie": TIES, "score": SCORES}
         for name, known in words.items():
             check_one_of(name, getattr(self, name), known)
-        if self.tie == "all" and self.n_source != self.n_target:
-            raise ValueError(f'tie="all" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
-        for kind, size in {"sinusoidal": self.d_model, "rotary": self.d_model // self.n_heads}.items():
+        if self.tie in ("all", "inputs") and self.n_source != self.n_target:
+            raise ValueError(f'tie="{self.tie}" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
+        for kind, size in {"sinusoidal": self.d_model, "rotary": self.d_head or self.d_model // self.n_heads}.items():
             if self.position == kind and size % 2:
                 raise ValueError(f"{kind} positions need pairs of numbers; got an odd size, {size}")
-        if self.pad in (self.start, self.end) or self.pad >= self.n_source:
-            raise ValueError(f"pad must be a token of the source, and neither start nor end; got {self.pad}")
+        if self.pad == self.end or self.pad >= self.n_source:
+            raise ValueError(f"pad must be a token of the source, and not the end; got {self.pad}")
         for name in ("pad", "start", "end"):
             if not 0 <= getattr(self, name) < self.n_target:
                 raise ValueError(f"{name} must be a token below n_target = {self.n_target}; got {getattr(self, name)}")
@@ -88,5 +100,6 @@ class TransformerConfig:
     @property
     def layer(self) -> dict[str, Any]:
         """The options of a layer."""
-        names = ("d_model", "n_heads", "d_ff", "n_kv_heads", "activation", "norm", "norm_first", "dropout", "bias")
-        return {name: getattr(self, name) for name in names}
+        names = ("d_model", "n_heads", "d_head", "n_kv_heads", "d_ff", "activation", "norm", "eps", "norm_first")
+        options = {name: getattr(self, name) for name in (*names, "dropout", "bias")}
+        return options | {"score": SCORES[self.score]}

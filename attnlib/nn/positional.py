@@ -99,14 +99,24 @@ class Positional(nn.Module):
     torch.Size([2, 3, 3])
     """
 
-    def __init__(self, kind: str, *, d_model: int, n_heads: int, n_max: int, bidirectional: bool) -> None:
+    def __init__(
+        self,
+        kind: str,
+        *,
+        d_model: int,
+        n_heads: int,
+        n_max: int,
+        bidirectional: bool,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+    ) -> None:
         super().__init__()
         self.kind, self.d_model, self.n_heads = kind, d_model, n_heads
         self.table: Tensor | None = None  # no part of the model's state
         if kind == "learned":
             self.learned = LearnedPositions(n_max, d_model)
         if kind == "relative":
-            self.relative = RelativeBias(n_heads, bidirectional=bidirectional)
+            self.relative = RelativeBias(n_heads, n_buckets, max_distance, bidirectional)
 
     def add_to(self, x: Tensor, start: int = 0, skipped: Int[Tensor, "batch 1"] | None = None) -> Tensor:
         """``x`` ``(..., n, d_model)`` with the codes of positions from ``start`` on.

@@ -35,7 +35,7 @@ class Encoder(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(**config.layer) for _ in range(config.n_encoder_layers))
-        self.norm = NORMS[config.norm](config.d_model, eps=1e-5) if config.final_norm else nn.Identity()
+        self.norm = NORMS[config.norm](config.d_model, eps=config.eps) if config.final_norm else nn.Identity()
 
     def forward(self, x: Float[Tensor, "... n d_model"], **options: Any) -> tuple[Tensor, list[Tensor | None]]:
         """The last layer's output and the weights of each, if asked for. Options are those of `EncoderLayer`."""
@@ -74,7 +74,7 @@ class Decoder(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(**config.layer) for _ in range(config.n_decoder_layers))
-        self.norm = NORMS[config.norm](config.d_model, eps=1e-5) if config.final_norm else nn.Identity()
+        self.norm = NORMS[config.norm](config.d_model, eps=config.eps) if config.final_norm else nn.Identity()
 
     def forward(
         self,

@@ -36,9 +36,15 @@ class Embedding(nn.Module):
         nn.init.normal_(self.table.weight, std=d**-0.5)
         self.scale = d**0.5 if config.scale_embeddings else 1.0
         self.positional = Positional(
-            config.position, d_model=d, n_heads=config.n_heads, n_max=config.n_max, bidirectional=bidirectional
+            config.position,
+            d_model=d,
+            n_heads=config.n_heads,
+            n_max=config.n_max,
+            bidirectional=bidirectional,
+            n_buckets=config.n_buckets,
+            max_distance=config.max_distance,
         )
-        self.norm = NORMS[config.norm](d, eps=1e-5) if config.norm_embeddings else nn.Identity()
+        self.norm = NORMS[config.norm](d, eps=config.eps) if config.norm_embeddings else nn.Identity()
         self.drop = nn.Dropout(config.dropout)
 
     def forward(self, tokens: Int[Tensor, "batch n"], start: int = 0) -> Float[Tensor, "batch n d_model"]:
@@ -84,9 +90,9 @@ class Transformer(nn.Module):
         self.target_embedding = Embedding(config.n_target, config, bidirectional=False)
         self.encoder, self.decoder = Encoder(config), Decoder(config)
         self.out = nn.Linear(config.d_model, config.n_target, bias=False)
-        if config.tie != "none":
+        if config.tie in ("output", "all"):
             self.out.weight = self.target_embedding.table.weight
-        if config.tie == "all":
+        if config.tie in ("inputs", "all"):
             self.source_embedding.table.weight = self.target_embedding.table.weight
 
     def forward(
@@ -104,7 +110,7 @@ class Transformer(nn.Module):
         options = self.target_embedding.positional.attention_options(n, n, like=x)
         x, layers = self.decoder(x, memory, causal=True, memory_mask=real, weights=weights, **options)
         own, cross = [layer.weights for layer in layers], [layer.cross_weights for layer in layers]
-        return Translated(self.out(x), encoder_weights, own, cross)
+        return Translated(self._logits(x), encoder_weights, own, cross)
 
     @torch.no_grad()
     def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
@@ -146,10 +152,13 @@ class Transformer(nn.Module):
             if y is None:  # the layers can do more, or name what is wrong
                 state.rewind(start)
                 y, _ = self.decoder(x, causal=True, caches=state.caches, **options)
-            return self.out(y)
+            return self._logits(y)
         except BaseException:
             state.rewind(start)  # a step that failed was not made
             raise
+
+    def _logits(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... n_target"]:
+        return self.out(x * self.config.d_model**-0.5 if self.config.scale_logits else x)
 
     def _encode(self, source: Tensor, weights: bool) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         real = (source != self.config.pad)[:, None]

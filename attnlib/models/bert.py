@@ -1,0 +1,139 @@
+r"""BERT: encoder layers that see both sides, trained to say what was hidden. ALBERT is the same with shared layers.
+
+.. math:: z = \text{Encoder}(\text{norm}(x E + P + S)), \qquad
+          p(x_t \mid \text{the rest}) = \text{softmax}(\text{norm}(a(z_t W))\, E^\top + b)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from attnlib.models.configs import BERTConfig
+from attnlib.models.loading import FromHuggingFace
+from attnlib.models.published import albert, bert
+from attnlib.nn.layers import ACTIVATIONS, EncoderLayer
+from attnlib.nn.positional import LearnedPositions
+from attnlib.nn.tokens import check_tokens
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+__all__ = ["BERT", "Read"]
+
+
+class Read(NamedTuple):
+    """What `BERT.encode` returns: ``out`` ``(batch, n, d_model)``, and the weights of every layer if asked for.
+
+    >>> Read._fields
+    ('out', 'weights')
+    """
+
+    out: Tensor
+    weights: list[Tensor | None]
+
+
+class BERT(FromHuggingFace, nn.Module):
+    r"""A masked language model: a text with gaps in, a distribution over the vocabulary out, at every position.
+
+    .. math:: z = \text{EncoderLayer}^L(\text{norm}(x E + P + S) W_\text{in}), \qquad
+              \text{logits} = \text{norm}(a(z W)) E^\top + b
+
+    Post-norm layers; :math:`S` says to which of two texts a token belongs, and :math:`W_\text{in}` is there where
+    ``d_embedding`` is not ``d_model``. With ``share_layers`` all layers are one, as in ALBERT. What a model needs for
+    a task of its own, it takes from `encode`, or from `pooled`, the first position's row.
+
+    Source: Devlin et al. (2019), *BERT*; Lan et al. (2020), *ALBERT*.
+
+    >>> model = BERT(BERTConfig(n_tokens=20, n_max=16, d_model=16, n_heads=4, n_layers=2))
+    >>> model(torch.randint(20, (2, 7))).shape
+    torch.Size([2, 7, 20])
+    """
+
+    architectures: ClassVar[dict[str, Any]] = {"bert": bert, "albert": albert}
+
+    def __init__(self, config: BERTConfig) -> None:
+        super().__init__()
+        self.config, d, e = config, config.d_model, config.d_embedding
+        self.table, self.positions = nn.Embedding(config.n_tokens, e), LearnedPositions(config.n_max, e)
+        self.segments, self.norm = nn.Embedding(config.n_segments, e), nn.LayerNorm(e, eps=config.eps)
+        self.drop = nn.Dropout(config.dropout)
+        self.widen = nn.Linear(e, d) if config.widens else nn.Identity()
+        options = {"activation": config.activation, "eps": config.eps, "dropout": config.dropout, "norm_first": False}
+        own = 1 if config.share_layers else config.n_layers
+        self.layers = nn.ModuleList(EncoderLayer(d, config.n_heads, config.d_ff, **options) for _ in range(own))
+        if config.pooler:
+            self.pool = nn.Linear(d, d)
+        if config.sentence_head:
+            self.relate = nn.Linear(d, 2)
+        if config.masked_head:
+            self.transform, self.transform_norm = nn.Linear(d, e), nn.LayerNorm(e, eps=config.eps)
+            self.out = nn.Linear(e, config.n_tokens)
+            self.out.weight = self.table.weight
+        self.activation = ACTIVATIONS[config.activation]
+        for name, parameter in self.named_parameters():
+            if parameter.ndim == 2:
+                nn.init.normal_(parameter, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def encode(
+        self,
+        tokens: Int[Tensor, "batch n"],
+        *,
+        mask: Bool[Tensor, "batch n"] | None = None,
+        segments: Int[Tensor, "batch n"] | None = None,
+        weights: bool = False,
+    ) -> Read:
+        """A row for each token, from all of them. ``mask`` is True where a token is real, False where it fills up.
+
+        ``segments`` says to which text a token belongs, all of them to the first unless given.
+
+        Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary, there
+        are more than ``n_max``, or the mask or the segments have another shape.
+        """
+        check_tokens("tokens", tokens, self.config.n_tokens)
+        for name, x in {"mask": mask, "segments": segments}.items():
+            if x is not None and x.shape != tokens.shape:
+                raise ValueError(f"{name} must have the shape of tokens, {tuple(tokens.shape)}; got {tuple(x.shape)}")
+        if segments is None:
+            segments = torch.zeros_like(tokens)
+        else:
+            check_tokens("segments", segments, self.config.n_segments)
+        x = self.table(tokens) + self.positions(tokens.shape[1]) + self.segments(segments)
+        x, alphas = self.widen(self.drop(self.norm(x))), []
+        for i in range(self.config.n_layers):
+            layer = self.layers[0 if self.config.share_layers else i]
+            x, alpha = layer(x, mask=None if mask is None else mask[:, None], weights=weights)
+            alphas.append(alpha)
+        return Read(x, alphas)
+
+    def forward(self, tokens: Int[Tensor, "batch n"], **options: Any) -> Float[Tensor, "batch n n_tokens"]:
+        """Logits for what stood at each position; arguments and errors are those of `encode`."""
+        return self.fill(self.encode(tokens, **options).out)
+
+    def fill(self, out: Float[Tensor, "... d_model"]) -> Float[Tensor, "... n_tokens"]:
+        """Logits for what stood at positions of which `encode` gave the rows ``out``: all, or chosen ones.
+
+        >>> model = BERT(BERTConfig(n_tokens=20, n_max=16, d_model=16, n_heads=4, n_layers=2))
+        >>> model.fill(torch.zeros(5, 16)).shape
+        torch.Size([5, 20])
+        """
+        self._needs("masked_head")
+        return self.out(self.transform_norm(self.activation(self.transform(out))))
+
+    def pooled(self, out: Float[Tensor, "batch n d_model"]) -> Float[Tensor, "batch d_model"]:
+        """A row for each text: that of its first position, through a layer and tanh."""
+        self._needs("pooler")
+        return self.pool(out[:, 0]).tanh()
+
+    def follows(self, out: Float[Tensor, "batch n d_model"]) -> Float[Tensor, "batch 2"]:
+        """Logits for "the second text follows the first" and "it does not" (of ALBERT: "they are exchanged")."""
+        self._needs("sentence_head")
+        return self.relate(self.pooled(out))
+
+    def _needs(self, part: str) -> None:
+        if not getattr(self.config, part):
+            raise ValueError(f"config.{part} must be True for this; the model was made, or published, without it")
