@@ -41,6 +41,7 @@ def weight_map(
     gamma: float = 1.0,
     scale: str | None = "weight",
     columns: int | None = None,
+    rows_ask: bool = True,
 ) -> Picture:
     """Attention weights as a picture: a row for a query, a column for a key, dark where the weight is large.
 
@@ -48,7 +49,7 @@ def weight_map(
     columns and the rows: spread evenly from the first to the last, or ``{place: word}``. One pair serves all maps; a
     list has one for each.
     ``gamma`` below one makes small weights visible; the scale beside the map still reads in weights. ``scale`` says
-    what it measures; None leaves it out.
+    what it measures; None leaves it out. Without ``rows_ask`` the rows hold keys too, as the sentences of a document.
 
     >>> weight_map(np.eye(3), title="Each attends to itself", labels=("key", "query"))
     Each attends to itself. One plot. Across: key. Up: query. Grid of numbers: 3×3.
@@ -70,7 +71,7 @@ def weight_map(
         ax.set_title(name)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
         ax.xaxis.label.set_color(readable(KEY))
-        ax.yaxis.label.set_color(QUERY)
+        ax.yaxis.label.set_color(QUERY if rows_ask else readable(KEY))
         if ticks is not None:
             _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))
         if scale and not share_scale:
