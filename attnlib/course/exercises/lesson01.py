@@ -438,8 +438,8 @@ EXERCISES = [
                 lambda x0, x, y, h: np.dot(
                     _line_with_weights(x0, x, y, np.sqrt(_kernel_value(x - x0, h)), x0), [1, x0]
                 ),
-                "You counted positions from x0 and then put x0 in, which reads the line at 2 x0. Counted from x0, the place "
-                "x0 is at 0: the intercept.",
+                "You counted positions from x0 and then put x0 in, which reads the line at 2 x0. Counted from x0, "
+                "the place x0 is at 0: the intercept.",
             ),
             Misconception(
                 "no bandwidth",
