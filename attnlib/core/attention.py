@@ -100,7 +100,7 @@ def attention(
     array([[1.001]])
     """
     check_arguments(q, k, v, score, mask, causal, bias, dropout, weights, block)
-    if not weights:  # the same numbers by faster roads, or with less memory
+    if not weights:  # the same output, faster or with less memory
         return Attended(weighted_mean(q, k, v, score, mask, causal, bias, dropout, block), None)
     check_numbers(q, k, v)
     alpha = softmax(masked_scores(q, k, score, mask, causal, bias))  # (..., n_q, n_k)

@@ -22,8 +22,8 @@ def fused(
 ) -> Tensor | None:
     """What `attnlib.attention` gives with the scaled dot product; None where a score is infinite.
 
-    For of that the kernel makes NaN. A mask is handed over unexpanded, since the kernel makes numbers of its
-    booleans, one by one.
+    The kernel would turn that into NaN. A mask is handed over before it is broadcast, since the kernel turns each of
+    its booleans into a number.
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
     causal = causal and n_q > 1  # a single query stands at the last key, and sees them all

@@ -39,7 +39,7 @@ def masked_softmax(
 
 
 def softmax(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q n_k"]:
-    """What `masked_softmax` says, for scores of which the hidden ones are minus infinity; only NaN is asked for.
+    """The same as `masked_softmax`, where hidden scores are minus infinity already; of errors, only NaN is looked for.
 
     >>> import numpy as np
     >>> softmax(np.array([[0.0, 0.0, -np.inf]]))

@@ -1,4 +1,4 @@
-"""Attention without its weights: the same numbers by faster roads, or with less memory."""
+"""Attention that returns no weights: the same output, computed faster or with less memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def weighted_mean(
     dropout: float,
     block: int | None,
 ) -> Array:
-    """The output of `attnlib.attention`: by torch's fused kernel, or by tiles, of which one may be all.
+    """The output of `attnlib.attention`, by torch's fused kernel or by tiles of ``block``; without it one tile is all.
 
     >>> import numpy as np
     >>> weighted_mean(np.zeros((1, 2)), np.eye(2), np.array([[1.0], [3.0]]), scaled_dot, None, False, None, 0.0, None)

@@ -21,7 +21,7 @@ def course_map(lessons: Sequence[Lesson], parts: Mapping[int, str], *, title: st
 
     >>> from attnlib.course.lessons import LESSONS, PARTS
     >>> course_map(LESSONS[:2], PARTS, title="Two lessons")
-    Two lessons. One plot.
+    Two lessons. Boxes, and arrows from what they need: 00 from nothing; 01 from 00.
     """
     fig, ax = new_figure(10, 5.6)
     boxes = {}
@@ -36,7 +36,8 @@ def course_map(lessons: Sequence[Lesson], parts: Mapping[int, str], *, title: st
     ax.set(xlim=(-0.5, max(box.get_position()[0] for box in boxes.values()) + 0.5))
     ax.set(ylim=(-len(parts) + 0.55, 0.55))
     ax.axis("off")
-    return Picture(fig, title)
+    needs = "; ".join(f"{lesson.number} from {' and '.join(lesson.needs) or 'nothing'}" for lesson in lessons)
+    return Picture(fig, title, f"Boxes, and arrows from what they need: {needs}.")
 
 
 def _draw_lesson(ax: Axes, lesson: Lesson, at: tuple[float, float]) -> Text:

@@ -41,6 +41,7 @@ def weight_map(
     gamma: float = 1.0,
     scale: str | None = "weight",
     columns: int | None = None,
+    rows_ask: bool = True,
 ) -> Picture:
     """Attention weights as a picture: a row for a query, a column for a key, dark where the weight is large.
 
@@ -48,7 +49,7 @@ def weight_map(
     columns and the rows: spread evenly from the first to the last, or ``{place: word}``. One pair serves all maps; a
     list has one for each.
     ``gamma`` below one makes small weights visible; the scale beside the map still reads in weights. ``scale`` says
-    what it measures; None leaves it out.
+    what it measures; None leaves it out. Without ``rows_ask`` the rows hold keys too, as the sentences of a document.
 
     >>> weight_map(np.eye(3), title="Each attends to itself", labels=("key", "query"))
     Each attends to itself. One plot. Across: key. Up: query. Grid of numbers: 3×3.
@@ -70,7 +71,7 @@ def weight_map(
         ax.set_title(name)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
         ax.xaxis.label.set_color(readable(KEY))
-        ax.yaxis.label.set_color(QUERY)
+        ax.yaxis.label.set_color(QUERY if rows_ask else readable(KEY))
         if ticks is not None:
             _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))
         if scale and not share_scale:
@@ -164,7 +165,7 @@ def surfaces(
     labels: Labels,
     query: tuple[float, float] | None = None,
 ) -> Picture:
-    """Functions of a plane, as contours: orange above zero, purple below. ``query`` marks a point of it.
+    """Functions of a plane, as contours: brown above zero, purple and dashed below. ``query`` marks a point of it.
 
     >>> surfaces({"s": np.eye(3)}, extent=(0, 1, 0, 1), title="A ridge", labels=("a", "b"), query=(0.5, 0.5))
     A ridge. One plot. Title: s. Across: a. Up: b. Dots: 1.
@@ -174,10 +175,12 @@ def surfaces(
         across, up = np.linspace(*extent[:2], z.shape[1]), np.linspace(*extent[2:], z.shape[0])
         top = np.abs(z).max()
         ax.contourf(across, up, z, levels=np.linspace(-top, top, 21), cmap=f"{SIGNED}_r")
-        ax.contour(across, up, z, levels=9, colors=INK, linewidths=0.5, linestyles="-")
+        lines = np.linspace(-top, top, 12)
+        ax.contour(across, up, z, levels=lines, colors=INK, linewidths=0.6, linestyles=np.where(lines < 0, "--", "-"))
         if query is not None:
             ax.scatter(*query, s=60, color=QUERY, edgecolors="white", zorder=3)
-            ax.annotate("q", query, xytext=(6, 6), textcoords="offset points", color=QUERY, weight="bold")
+            behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            ax.annotate("q", query, (7, 7), textcoords="offset points", color=QUERY, weight="bold", bbox=behind)
         ax.set_title(name)
         ax.set_aspect("equal")
         label(ax, (labels[0], labels[1] if i == 0 else ""))

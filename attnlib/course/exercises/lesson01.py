@@ -148,6 +148,17 @@ EXERCISES = [
                 "You used the distance itself. That is a kernel too, with a sharp peak. The Gaussian has the "
                 "square: -u²/2.",
             ),
+            Misconception(
+                "largest is one",
+                lambda x, data, h: _weights(x, data, h) / _weights(x, data, h).max(),
+                "You divided by the largest kernel value. Weights sum to one: divide by the sum of them all.",
+            ),
+            Misconception(
+                "density",
+                lambda x, data, h: _kernel_value(x - data, h) / (h * np.sqrt(2 * np.pi)),
+                "That is the height of the normal curve, whose area is one. Here the weights of the data sum to one: "
+                "divide by their sum.",
+            ),
         ],
     ),
     Exercise(
@@ -306,6 +317,17 @@ EXERCISES = [
                 "You took each point's own weight away, but the weights of the others no longer sum to one. "
                 "They have to be divided by 1 - W[i, i].",
             ),
+            Misconception(
+                "standard deviation",
+                lambda W, y: np.std((y - W @ y) / (1 - np.diag(W))),
+                "np.std takes the mean of the errors away first. The root of the mean of their squares is asked for.",
+            ),
+            Misconception(
+                "the whole matrix",
+                lambda W, y: np.sqrt(np.mean(((y - W @ y) / (1 - W)) ** 2)),
+                "You divided by the whole matrix 1 - W, which makes a table of n by n errors. Each point has one "
+                "divisor, its own: 1 - np.diag(W).",
+            ),
         ],
     ),
     Exercise(
@@ -351,6 +373,22 @@ EXERCISES = [
                 lambda weights, y: y[np.argmax(weights)],
                 "That is the target with the largest weight. Half of the weight may lie elsewhere.",
             ),
+            Misconception(
+                "position",
+                lambda weights, y: np.argmax(np.cumsum(weights[np.argsort(y)]) >= 0.5),
+                "That is a place in the sorted list. Return the target that stands there: y[order] at it.",
+            ),
+            Misconception(
+                "one too early",
+                lambda weights, y: y[np.argsort(y)][np.argmax(np.cumsum(weights[np.argsort(y)]) >= 0.5) - 1],
+                "You stopped one target too early: up to yours the weights do not yet reach one half.",
+            ),
+            Misconception(
+                "more than half",
+                lambda weights, y: y[np.argsort(y)][np.argmax(np.cumsum(weights[np.argsort(y)]) > 0.5 + 1e-12)],
+                "Right unless a running sum is exactly one half. Then you went on to the next target (or came from "
+                "the largest down). At least one half was asked for, from the smallest up.",
+            ),
         ],
     ),
     Exercise(
@@ -394,6 +432,20 @@ EXERCISES = [
                 lambda x0, x, y, h: _line_with_weights(x0, x, y, np.ones_like(x), x0)[0],
                 "This is one straight line for all the data. Weight the points by the kernel, so that the line "
                 "is fitted around x0.",
+            ),
+            Misconception(
+                "line from x0, read at x0",
+                lambda x0, x, y, h: np.dot(
+                    _line_with_weights(x0, x, y, np.sqrt(_kernel_value(x - x0, h)), x0), [1, x0]
+                ),
+                "You counted positions from x0 and then put x0 in, which reads the line at 2 x0. Counted from x0, "
+                "the place x0 is at 0: the intercept.",
+            ),
+            Misconception(
+                "no bandwidth",
+                lambda x0, x, y, h: _local_line(x0, x, y, 1.0),
+                "Your line does not change with h. Distance is counted in bandwidths: divide it by h before you "
+                "square it.",
             ),
         ],
     ),

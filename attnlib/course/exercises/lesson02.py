@@ -10,7 +10,7 @@ from attnlib import NadarayaWatson, data
 from attnlib.core.attention import attention
 from attnlib.core.softmax import masked_softmax
 from attnlib.course.exercises.exercise import Exercise, Misconception
-from attnlib.scores import gaussian
+from attnlib.scores import dot, gaussian, scaled_dot
 
 
 def _gaussian_weights(q, k, h):
@@ -54,9 +54,11 @@ def _same_weights(expected, got):
     )
 
 
-def _loss(x, y, W, mask=True):
+def _loss(x, y, W, mask=True, score=gaussian, keys=None):
     others = ~np.eye(len(x), dtype=bool)
-    out = attention(x @ W, x @ W, y[:, None], score=gaussian, mask=others if mask else None).out
+    out = attention(
+        x @ W, x @ (W if keys is None else keys), y[:, None], score=score, mask=others if mask else None
+    ).out
     return np.mean((out[:, 0] - y) ** 2)
 
 
@@ -236,6 +238,11 @@ EXERCISES = [
                 "Your weights sum to 1 down each column. They should sum to 1 along each row: one row is one "
                 "query's distribution over keys.",
             ),
+            Misconception(
+                "no bandwidth",
+                lambda q, k, h: _gaussian_weights(q, k, 1.0),
+                "Your weights do not change with h. The squared distance is divided by 2h².",
+            ),
         ],
     ),
     Exercise(
@@ -274,6 +281,11 @@ EXERCISES = [
                 _adam,
                 "You used Adam, which chooses its own step sizes. Plain gradient descent is torch.optim.SGD.",
             ),
+            Misconception(
+                "one too few",
+                lambda f, w, lr, steps: _descend(f, w, lr, steps - 1),
+                "You took one step too few: range(steps) has exactly `steps` of them.",
+            ),
         ],
     ),
     Exercise(
@@ -309,6 +321,11 @@ EXERCISES = [
                 lambda q, k: (q, k / np.linalg.norm(k, axis=1, keepdims=True)),
                 "You made the keys equally long. That removes the difference by changing the keys, and the weights "
                 "with them. Keep the keys and append a number.",
+            ),
+            Misconception(
+                "length not squared",
+                lambda q, k: (_append(q, 1.0), _append(k, -np.linalg.norm(k, axis=1) / 2)),
+                "You appended -‖k‖/2. The key's term has the square of its length, -‖k‖²/2: no root.",
             ),
         ],
     ),
@@ -357,6 +374,26 @@ EXERCISES = [
                 "sum",
                 _loss_sum,
                 "You added the squared errors up. The mean was asked for.",
+            ),
+            Misconception(
+                "default score",
+                partial(_loss, score=scaled_dot),
+                "You left score= out, so this is the scaled dot product. Pass score=gaussian.",
+            ),
+            Misconception(
+                "dot product",
+                partial(_loss, score=dot),
+                "You compared by the dot product. Pass score=gaussian.",
+            ),
+            Misconception(
+                "without the matrix",
+                lambda x, y, W: _loss(x, y, np.eye(len(W))),
+                "Your loss does not change with W. Queries and keys are x @ W.",
+            ),
+            Misconception(
+                "queries only",
+                lambda x, y, W: _loss(x, y, W, keys=np.eye(len(W))),
+                "You multiplied the queries by W and left the keys as they are. Both are x @ W.",
             ),
         ],
     ),

@@ -24,6 +24,11 @@ def _entropy(A):
     return -np.sum(A * np.log(np.where(A > 0, A, 1)), axis=-1)
 
 
+def _without_care(A):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return -np.sum(A * np.log(A), axis=-1)
+
+
 def _own_score():
     q = np.random.default_rng(0).normal(size=(100_000, 64))
     return np.mean((q * q).sum(axis=1) / np.sqrt(64))
@@ -38,7 +43,7 @@ def _root(d, a, b):
 
 
 def _matrices(rng):
-    return rng.normal(size=(3, 6)), rng.normal(size=(5, 6))
+    return rng.normal(size=(3, 10)), rng.normal(size=(5, 10))  # nothing else has the root of 10, nor of 9
 
 
 def _additive(q, k, w_q, w_k, w):
@@ -212,6 +217,16 @@ EXERCISES = [
                 "That is diag(alpha), the derivative if the denominator stood still. It moves too: subtract "
                 "np.outer(alpha, alpha).",
             ),
+            Misconception(
+                "no softmax",
+                lambda s: np.diag(s) - np.outer(s, s),
+                "You put the scores where the weights belong. First alpha, the softmax of s.",
+            ),
+            Misconception(
+                "of the logarithm",
+                lambda s: np.eye(len(s)) - masked_softmax(s),
+                "That is the derivative of log alpha. Each row i has to be multiplied by alpha_i.",
+            ),
         ],
     ),
     Exercise(
@@ -260,6 +275,12 @@ EXERCISES = [
                 "mean of logarithms",
                 lambda A: -np.mean(A * np.log(np.where(A > 0, A, 1)), axis=-1),
                 "You took the mean over the keys. Entropy is the sum: the weights already do the averaging.",
+            ),
+            Misconception(
+                "zero times infinity",
+                _without_care,
+                "Right where all weights are positive. np.log(0) is minus infinity, and 0 times that is NaN; a weight "
+                "of zero contributes nothing, so give the logarithm a 1 there.",
             ),
         ],
     ),
@@ -335,6 +356,16 @@ EXERCISES = [
                 "no root of d",
                 lambda d, a, b: d * a * b,
                 "The standard deviation of a sum of d independent terms grows with √d, not with d.",
+            ),
+            Misconception(
+                "root of d only",
+                lambda d, a, b: np.sqrt(d) * a**2 * b**2,
+                "You took the root of d and left a² b² as they are. The root is taken of the whole variance, d a² b².",
+            ),
+            Misconception(
+                "sum",
+                lambda d, a, b: np.sqrt(d) * (a + b),
+                "You added a and b. Twice as long a query makes every score twice as large, so they are factors.",
             ),
         ],
     ),

@@ -106,6 +106,12 @@ EXERCISES = [
                 lambda S, V: V[[S.argmax() % S.shape[1]] * len(S)],
                 "All your queries take the same position, the best of the whole matrix. Each row has its own.",
             ),
+            Misconception(
+                "last of the equals",
+                lambda S, V: V[S.shape[1] - 1 - S[:, ::-1].argmax(axis=1)],
+                "Right but for ties: where several scores are largest, you took the last of them. np.argmax takes the "
+                "first.",
+            ),
         ],
     ),
     Exercise(
@@ -156,6 +162,12 @@ EXERCISES = [
                 "divided by the weight",
                 lambda s, j, reward, baseline: _estimate(s, j, reward, baseline) / masked_softmax(s)[j],
                 "You divided by alpha_j once too often: the gradient of log alpha_j has that division in it.",
+            ),
+            Misconception(
+                "no reward",
+                lambda s, j, reward, baseline: _estimate(s, j, 1.0, 0.0),
+                "That is the gradient of log alpha_j. It is multiplied by what the draw earned: reward minus "
+                "baseline.",
             ),
         ],
     ),
@@ -351,6 +363,12 @@ EXERCISES = [
                     / ((np.eye(len(weights)) - weights) ** 2).sum()
                 ),
                 "You weighted the rewards with how far each draw moves the scores, not with how often it is drawn.",
+            ),
+            Misconception(
+                "own score only",
+                lambda weights, reward: (weights * (1 - weights) ** 2) @ reward / (weights @ (1 - weights) ** 2),
+                "You counted how far the score of the drawn position moves, (1 - alpha_j)². The others move too, each "
+                "by alpha_i: the square of the whole step is |e_j - alpha|².",
             ),
         ],
     ),
