@@ -6,23 +6,39 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import (
+    AlbertForMaskedLM,
+    AlbertForPreTraining,
+    AlbertModel,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 from attnlib import decoding
-from attnlib.models import GPT, GPTConfig
+from attnlib.models import BERT, GPT, T5, BERTConfig, GPTConfig
 from attnlib.pretraining import byte_pairs
 
 SMALL = dict(n_tokens=50, n_max=40, d_model=24, n_heads=3, n_layers=2)
 
 
+def shaken(model, dtype=torch.float32):
+    """Away from where weights begin: biases of zero and norms of one would hide what is exchanged."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return model.to(dtype).eval()
+
+
 def gpt2(seed=0, dtype=torch.float32, **options):
     torch.manual_seed(seed)
     sizes = dict(vocab_size=50, n_positions=32, n_embd=24, n_head=3, n_layer=3, bos_token_id=0, eos_token_id=0)
-    theirs = GPT2LMHeadModel(GPT2Config(**sizes | options)).to(dtype).eval()
-    with torch.no_grad():
-        for parameter in theirs.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)
-    return theirs
+    return shaken(GPT2LMHeadModel(GPT2Config(**sizes | options)), dtype)
 
 
 def padded(*, left, n=11):
@@ -161,7 +177,7 @@ def test_wrong_folders_are_named(folder):
     with pytest.raises(ValueError, match=r"must be a tokenizer\.json"):
         GPT.from_pretrained(folder)
     (folder / "model.safetensors").unlink()
-    with pytest.raises(FileNotFoundError, match="must hold the weights"):
+    with pytest.raises(FileNotFoundError, match="must hold all weights"):
         GPT.from_pretrained(folder)
     with pytest.raises(FileNotFoundError):
         GPT.from_pretrained(folder / "none")
@@ -181,3 +197,153 @@ def test_bad_arguments_are_named():
         GPTConfig(**SMALL, pad=50)
     with pytest.raises(ValueError, match="n_heads must divide d_model = 24; got 5"):
         GPTConfig(**SMALL | {"n_heads": 5})
+
+
+PRECISIONS = [(torch.float32, 1e-5), (torch.float64, 1e-10)]
+BERTS = [BertForPreTraining, BertForMaskedLM, BertModel, AlbertForPreTraining, AlbertForMaskedLM, AlbertModel]
+
+
+def bert(kind, dtype=torch.float32, seed=0, **options):
+    torch.manual_seed(seed)
+    sizes = dict(vocab_size=50, hidden_size=24, num_hidden_layers=3, num_attention_heads=3, intermediate_size=30)
+    return shaken(kind(kind.config_class(**sizes | {"max_position_embeddings": 32} | options)), dtype)
+
+
+@pytest.mark.parametrize(("dtype", "atol"), PRECISIONS)
+@pytest.mark.parametrize("kind", BERTS)
+def test_bert_and_albert_equal_hugging_face(kind, dtype, atol):
+    theirs = bert(kind, dtype, attn_implementation="eager", layer_norm_eps=1e-6)
+    ours, tokens, real = BERT.from_huggingface(theirs), torch.randint(1, 50, (3, 11)), padded(left=False)
+    segments = (torch.arange(11) > 5).long().expand(3, -1)
+    wanted = theirs(tokens, attention_mask=real.long(), token_type_ids=segments, output_attentions=True)
+    read = ours.encode(tokens, mask=real, segments=segments, weights=True)
+    found = {}
+    if ours.config.masked_head:
+        found["prediction_logits" if "prediction_logits" in wanted else "logits"] = ours.fill(read.out)
+    else:
+        found["last_hidden_state"] = read.out
+    if ours.config.pooler and not ours.config.masked_head:
+        found["pooler_output"] = ours.pooled(read.out)
+    if ours.config.sentence_head:
+        found["sop_logits" if "sop_logits" in wanted else "seq_relationship_logits"] = ours.follows(read.out)
+    for name, value in found.items():
+        theirs_value, rows = wanted[name], real if value.ndim == 3 else slice(None)
+        torch.testing.assert_close(value[rows], theirs_value[rows], atol=atol, rtol=0, msg=name)
+    for alpha, other in zip(read.weights, wanted.attentions, strict=True):
+        torch.testing.assert_close(alpha.transpose(1, 2)[real], other.transpose(1, 2)[real], atol=atol, rtol=0)
+    name, value = next(iter(found.items()))
+    direction = torch.randn_like(value[real])
+    (value[real] * direction).sum().backward()
+    (wanted[name][real] * direction).sum().backward()
+    embeddings = theirs.get_input_embeddings().weight
+    torch.testing.assert_close(ours.table.weight.grad, embeddings.grad, atol=10 * atol, rtol=atol)
+    pairs = dict(theirs.named_parameters())
+    norm = next(x for name, x in pairs.items() if name.endswith("embeddings.LayerNorm.weight"))
+    torch.testing.assert_close(ours.norm.weight.grad, norm.grad, atol=10 * atol, rtol=atol)
+
+
+def test_the_old_names_of_bert_are_read(tmp_path):
+    theirs = bert(BertForPreTraining)
+    theirs.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    spelled = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    for old, new in spelled.items():
+        tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    model, tokens = BERT.from_pretrained(tmp_path).model, torch.randint(50, (2, 7))
+    torch.testing.assert_close(model(tokens), theirs(tokens).prediction_logits, atol=1e-5, rtol=0)
+
+
+def test_a_copy_that_is_none_is_named(tmp_path):
+    bert(BertForMaskedLM).save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors["cls.predictions.decoder.weight"] = torch.zeros(50, 24)
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    said = "cls.predictions.decoder.weight must be as embeddings.word_embeddings.weight, of which it is a copy here"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        BERT.from_pretrained(tmp_path)
+
+
+def test_a_head_that_was_not_published_is_named():
+    model, tokens = BERT.from_huggingface(bert(BertModel)), torch.randint(50, (2, 7))
+    with pytest.raises(ValueError, match=r"config\.masked_head must be True"):
+        model(tokens)
+    with pytest.raises(ValueError, match=r"config\.sentence_head must be True"):
+        model.follows(model.encode(tokens).out)
+    with pytest.raises(ValueError, match="pooler must be True where sentence_head is"):
+        BERTConfig(n_tokens=50, pooler=False)
+    with pytest.raises(ValueError, match=r"segments must have the shape of tokens, \(2, 7\); got \(7,\)"):
+        model.encode(tokens, segments=torch.zeros(7, dtype=torch.int64))
+
+
+def t5(dtype=torch.float32, seed=0, **options):
+    torch.manual_seed(seed)
+    sizes = dict(vocab_size=50, d_model=24, d_kv=6, d_ff=30, num_layers=2, num_heads=3, decoder_start_token_id=0)
+    return shaken(T5ForConditionalGeneration(T5Config(**sizes | options)), dtype)
+
+
+def source_and_target():
+    source, target = torch.randint(3, 50, (3, 11)), torch.randint(3, 50, (3, 9))
+    source[1, 7:], target[:, 0] = 0, 0
+    return source, target
+
+
+VARIANTS = [
+    {},
+    {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    {"num_decoder_layers": 1, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20},
+]
+
+
+@pytest.mark.parametrize(("dtype", "atol"), PRECISIONS)
+@pytest.mark.parametrize("options", VARIANTS, ids=["first", "1.1", "other distances"])
+def test_t5_equals_hugging_face(dtype, atol, options, monkeypatch):
+    def in_its_own_precision(self, x):  # theirs squares in float32 always, which leaves seven digits
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+
+    if dtype == torch.float64:
+        monkeypatch.setattr(T5LayerNorm, "forward", in_its_own_precision)
+    theirs = t5(dtype, **options)
+    ours, (source, target) = T5.from_huggingface(theirs), source_and_target()
+    wanted = theirs(input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target).logits
+    found = ours(source, target).logits
+    torch.testing.assert_close(found, wanted, atol=atol, rtol=atol)
+    direction = torch.randn_like(wanted)
+    (found * direction).sum().backward()
+    (wanted * direction).sum().backward()
+    parts = theirs.encoder.block[0].layer[0].SelfAttention
+    pairs = [
+        (ours.out.weight.grad, theirs.shared.weight.grad),
+        (ours.source_embedding.positional.relative.weight.grad, parts.relative_attention_bias.weight.grad),
+        (ours.decoder.norm.weight.grad, theirs.decoder.final_layer_norm.weight.grad),
+    ]
+    for mine, other in pairs:
+        torch.testing.assert_close(mine, other, atol=100 * atol, rtol=10 * atol)
+
+
+def test_t5_writes_as_hugging_face_does():
+    theirs = t5(seed=3)
+    ours, (source, _) = T5.from_huggingface(theirs), source_and_target()
+    options = {"attention_mask": (source != 0).long(), "max_new_tokens": 8, "do_sample": False}
+    assert torch.equal(decoding.greedy(ours, source, 8), theirs.generate(source, **options)[:, 1:])
+    wanted = theirs.generate(source, num_beams=3, length_penalty=0.0, **options)[:, 1:]
+    found = decoding.beam(ours, source, 8, width=3).tokens[:, 0]
+    assert torch.equal(found[:, : wanted.shape[1]], wanted[:, : found.shape[1]])
+
+
+def test_a_folder_of_t5_with_two_tables(tmp_path):
+    theirs = t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+    theirs.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config.pop("scale_decoder_outputs")  # as version 1.1 was published
+    (tmp_path / "config.json").write_text(json.dumps(config | {"tie_word_embeddings": False}))
+    tensors = load_file(tmp_path / "model.safetensors")
+    other = torch.randn(50, 24)
+    save_file(tensors | {"lm_head.weight": other}, tmp_path / "model.safetensors", {"format": "pt"})
+    model, (source, target) = T5.from_pretrained(tmp_path).model, source_and_target()
+    theirs.lm_head.weight = torch.nn.Parameter(other)
+    wanted = theirs(input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target).logits
+    torch.testing.assert_close(model(source, target).logits, wanted, atol=1e-4, rtol=1e-5)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5", "vocab_size": 50}))
+    with pytest.raises(ValueError, match=r"config\.json must say what 'd_model' is; it does not"):
+        T5.from_pretrained(tmp_path)

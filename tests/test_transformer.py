@@ -216,11 +216,19 @@ def test_weights_on_request():
     assert said.cross[0][2, :, :, 1:].abs().max() == 0
 
 
+def test_geglu_and_the_approximate_gelu_are_their_equations():
+    feed, x = FeedForward(4, 6, activation="geglu", bias=False).double(), torch.randn(5, 4, dtype=torch.float64)
+    gate, hidden = (x @ feed.linear1.weight.T).chunk(2, dim=-1)
+    curve = gate * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (gate + 0.044715 * gate**3))) / 2
+    torch.testing.assert_close(feed(x), (curve * hidden) @ feed.linear2.weight.T)
+    torch.testing.assert_close(ACTIVATIONS["gelu_tanh"](gate), curve)
+
+
 def test_swiglu_is_its_equation():
     feed, x = FeedForward(4, 6, activation="swiglu", bias=False).double(), torch.randn(5, 4, dtype=torch.float64)
     w1, w3 = feed.linear1.weight.T.chunk(2, dim=1)
     torch.testing.assert_close(feed(x), (torch.nn.functional.silu(x @ w1) * (x @ w3)) @ feed.linear2.weight.T)
-    assert set(ACTIVATIONS) == {"relu", "gelu", "silu", "swiglu"}
+    assert set(ACTIVATIONS) == {"relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"}
 
 
 def _config(**options):

@@ -25,6 +25,7 @@ PACKAGES = {
     "ipywidgets": "ipywidgets",
     "einops": "einops",
     "safetensors": "safetensors.torch",
+    "tokenizers": "tokenizers",
     "num2words": "num2words",
     "sacrebleu": "sacrebleu",
     "tqdm": "tqdm.auto",

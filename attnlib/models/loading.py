@@ -40,26 +40,29 @@ class Blueprint:
     """How a published model becomes one of ours.
 
     ``config`` is our configuration, ``parts`` says for each weight of ours what it is made of. ``prefix`` stands
-    before the published names, or not, as in files of different age; ``copies`` are names that say again what others
-    say; ``renamed`` are old spellings and the new.
+    before the published names, or not, as in files of different age. ``copies`` gives, for how a name may end, the
+    name that says the same, or None for what is no weight. ``renamed`` are old spellings and the new.
     """
 
     config: Any
     parts: dict[str, Part]
     prefix: str = ""
-    copies: tuple[str, ...] = ()
+    copies: dict[str, str | None] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
 
-    def named(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors by the names that ``parts`` uses."""
-        found = {}
+    def named(self, tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
+        """The tensors by the names that ``parts`` uses, and which copies are none."""
+        found, copies, wrong = {}, {}, []
         for name, tensor in tensors.items():
             short = name.removeprefix(self.prefix)
             for old, new in self.renamed.items():
                 short = short.replace(old, new)
-            if not short.endswith(self.copies):
-                found[short] = tensor
-        return found
+            end = next((end for end in self.copies if short.endswith(end)), None)
+            (found if end is None else copies)[short] = tensor
+            if end and self.copies[end]:
+                wrong.append((short, self.copies[end]))
+        wrong = [pair for pair in wrong if pair[1] in found and not torch.equal(copies[pair[0]], found[pair[1]])]
+        return found, [f"{copy} must be as {original}, of which it is a copy here" for copy, original in wrong]
 
 
 class Pretrained(NamedTuple):
@@ -106,13 +109,13 @@ class FromHuggingFace:
             settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{folder / CONFIG} must be JSON; {error}") from None
-        blueprint = cls._blueprint(settings, str(folder / CONFIG))
         if not (folder / WEIGHTS).exists():
-            raise FileNotFoundError(
-                f"{folder / WEIGHTS} must hold the weights, in one safetensors file; there is none"
-            )
-        model = cls._filled(blueprint, read(folder / WEIGHTS)[0], torch.float32, str(folder / WEIGHTS))
-        return Pretrained(model.eval(), open_tokenizer(folder / TOKENIZER) if (folder / TOKENIZER).exists() else None)
+            raise FileNotFoundError(f"{folder / WEIGHTS} must hold all weights in one safetensors file; there is none")
+        tensors, _ = read(folder / WEIGHTS)
+        blueprint = cls._blueprint(settings, tensors, str(folder / CONFIG))
+        model = cls._filled(blueprint, tensors, torch.float32, str(folder / WEIGHTS))
+        words = folder / TOKENIZER
+        return Pretrained(model.eval(), open_tokenizer(words) if words.exists() else None)
 
     def save_published(self, folder: str | Path, dtype: torch.dtype = torch.float32) -> None:
         """Write the model to ``folder``, made if need be, as `from_pretrained` reads it, and Hugging Face's does.
@@ -146,10 +149,10 @@ class FromHuggingFace:
 
     @classmethod
     def _filled(cls, blueprint: Blueprint, tensors: Mapping[str, Tensor], dtype: torch.dtype, where: str) -> Self:
-        model, there = cls(blueprint.config).to(dtype), blueprint.named(tensors)
+        model, (there, wrong) = cls(blueprint.config).to(dtype), blueprint.named(tensors)
         own, parts = model.state_dict(), blueprint.parts
         used = {name for part in parts.values() for name in part.names}
-        wrong = [f"{name} is missing" for name in sorted(used - there.keys())]
+        wrong += [f"{name} is missing" for name in sorted(used - there.keys())]
         wrong += [f"{name} is not of this model" for name in sorted(there.keys() - used)]
         made = {}
         for name, part in parts.items():

@@ -66,10 +66,8 @@ def bert(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
         parts |= both("transform", "cls.predictions.transform.dense")
         parts |= both("transform_norm", "cls.predictions.transform.LayerNorm")
         parts["out.bias"] = Part(("cls.predictions.bias",))
-    copies = ("cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "embeddings.position_ids")
-    return Blueprint(
-        config, parts, "bert.", copies, {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
-    )
+    renamed = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+    return Blueprint(config, parts, "bert.", _bert_copies("cls.predictions"), renamed)
 
 
 def albert(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
@@ -93,8 +91,12 @@ def albert(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
     if config.masked_head:
         parts |= both("transform", "predictions.dense") | both("transform_norm", "predictions.LayerNorm")
         parts["out.bias"] = Part(("predictions.bias",))
-    copies = ("predictions.decoder.weight", "predictions.decoder.bias", "embeddings.position_ids")
-    return Blueprint(config, parts, "albert.", copies)
+    return Blueprint(config, parts, "albert.", _bert_copies("predictions"))
+
+
+def _bert_copies(head: str) -> dict[str, str | None]:
+    copies = {f"{head}.decoder.weight": "embeddings.word_embeddings.weight", f"{head}.decoder.bias": f"{head}.bias"}
+    return copies | {"embeddings.position_ids": None}
 
 
 def _bert_sizes(settings: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +159,7 @@ def t5(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
         activation="geglu" if gated else "relu",
         eps=settings.get("layer_norm_epsilon", 1e-6),
         tie="all" if tied else "inputs",
-        scale_logits=tied,
+        scale_logits=settings.get("scale_decoder_outputs", tied),
         pad=settings.get("pad_token_id") or 0,
         start=settings.get("decoder_start_token_id") or settings.get("pad_token_id") or 0,
         end=settings.get("eos_token_id", 1),
@@ -183,7 +185,7 @@ def t5(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
             parts[f"{ours}.feed_forward.linear2.weight"] = Part((f"{theirs}.{j}.DenseReluDense.wo.weight",))
             parts[f"{ours}.feed_forward_residual.norm.weight"] = Part((f"{theirs}.{j}.layer_norm.weight",))
         parts[f"{side}.norm.weight"] = Part((f"{side}.final_layer_norm.weight",))
-    copies = ("embed_tokens.weight", "lm_head.weight") if tied else ("embed_tokens.weight",)
+    copies = dict.fromkeys(["embed_tokens.weight", "lm_head.weight"][: 1 + tied], "shared.weight")
     return Blueprint(config, parts, copies=copies)
 
 
@@ -222,7 +224,12 @@ def gpt2(settings: dict[str, Any], names: Collection[str] = ()) -> Blueprint:
         parts |= both(f"{ours}.feed_forward.linear1", f"{theirs}.mlp.c_fc", transposed=True)
         parts |= both(f"{ours}.feed_forward.linear2", f"{theirs}.mlp.c_proj", transposed=True)
     parts |= both("norm", "ln_f")
-    return Blueprint(config, parts, "transformer.", copies=("lm_head.weight", ".attn.bias", ".attn.masked_bias"))
+    return Blueprint(
+        config,
+        parts,
+        "transformer.",
+        copies={"lm_head.weight": "wte.weight", ".attn.bias": None, ".attn.masked_bias": None},
+    )
 
 
 def gpt2_settings(config: GPTConfig) -> dict[str, Any]:
