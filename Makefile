@@ -15,8 +15,8 @@ lab: .venv/learner ## open the course in JupyterLab (LAB_ARGS="--port 9000" is p
 	$(PY) -m jupyterlab --config=notebooks/lab/config.py $(LAB_ARGS)
 
 test: lint ## check everything: style, tests, examples, every lesson (PYTEST_ARGS is passed on)
-	$(PY) -m pytest -n 2 --dist loadscope --doctest-modules \
-	  --nbval --nbval-current-env --nbval-cell-timeout=400 $(PYTEST_ARGS) tests attnlib $(LESSONS)
+	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --doctest-modules \
+	  --nbval --nbval-current-env --nbval-cell-timeout=400 $(PYTEST_ARGS) $(LESSONS) tests attnlib  # the longest first
 
 lint: .venv/tester ## check the style of the code
 	$(PY) -m ruff check

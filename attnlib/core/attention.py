@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attnlib._arrays import Array
 from attnlib.core.arguments import check_arguments, check_numbers
-from attnlib.core.blockwise import dropped
+from attnlib.core.dropout import dropped
 from attnlib.core.masked_scores import masked_scores
 from attnlib.core.softmax import softmax
-from attnlib.core.weighted_mean import weighted_mean
+from attnlib.core.without_weights import without_weights
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def attention(
     """
     check_arguments(q, k, v, score, mask, causal, bias, dropout, weights, block)
     if not weights:  # the same output, faster or with less memory
-        return Attended(weighted_mean(q, k, v, score, mask, causal, bias, dropout, block), None)
+        return Attended(without_weights(q, k, v, score, mask, causal, bias, dropout, block), None)
     check_numbers(q, k, v)
     alpha = softmax(masked_scores(q, k, score, mask, causal, bias))  # (..., n_q, n_k)
     return Attended(dropped(alpha, dropout) @ v, alpha)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from attnlib._arrays import Array, namespace
+from attnlib.core.dropout import dropped
 from attnlib.core.masked_scores import masked_scores
 from attnlib.core.softmax import exponentials, largest
 from attnlib.scores import scaled_dot
@@ -13,7 +14,7 @@ from attnlib.scores import scaled_dot
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
-__all__ = ["blockwise", "dropped"]
+__all__ = ["blockwise"]
 
 
 def blockwise(
@@ -96,17 +97,3 @@ def tile(x: Array | None, rows: slice, columns: slice) -> Array | None:
     x = x if x.ndim > 1 else x[None]
     everything = slice(None)
     return x[..., rows if x.shape[-2] > 1 else everything, columns if x.shape[-1] > 1 else everything]
-
-
-def dropped(alpha: Array, dropout: float) -> Array:
-    """Some weights set to zero and the others grown, as in training.
-
-    >>> import numpy as np
-    >>> dropped(np.ones(2), 0.0)
-    array([1., 1.])
-    """
-    if not dropout:
-        return alpha
-    from torch.nn.functional import dropout as drop
-
-    return drop(alpha, dropout)

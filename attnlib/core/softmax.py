@@ -70,7 +70,7 @@ def exponentials(
     xp = namespace(scores)
     top = largest(scores) if top is None else top
     if not xp.all(xp.isfinite(top)):
-        scores, top = _limits(scores, top)
+        scores, top = _with_finite_tops(scores, top)
     return xp.exp(scores - top)
 
 
@@ -87,7 +87,7 @@ def largest(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q 1"]:
     return xp.max(scores, axis=-1, keepdims=True)
 
 
-def _limits(scores: Array, top: Array) -> tuple[Array, Array]:
+def _with_finite_tops(scores: Array, top: Array) -> tuple[Array, Array]:
     """Scores and finite maxima with the same exponentials, where some maximum is infinite; NaN is named."""
     xp = namespace(scores)
     count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64)))

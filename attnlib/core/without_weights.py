@@ -12,10 +12,10 @@ from attnlib.scores import scaled_dot
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["weighted_mean"]
+__all__ = ["without_weights"]
 
 
-def weighted_mean(
+def without_weights(
     q: Array,
     k: Array,
     v: Array,
@@ -29,7 +29,8 @@ def weighted_mean(
     """The output of `attnlib.attention`, by torch's fused kernel or by tiles of ``block``; without it one tile is all.
 
     >>> import numpy as np
-    >>> weighted_mean(np.zeros((1, 2)), np.eye(2), np.array([[1.0], [3.0]]), scaled_dot, None, False, None, 0.0, None)
+    >>> q, k, v = np.zeros((1, 2)), np.eye(2), np.array([[1.0], [3.0]])
+    >>> without_weights(q, k, v, scaled_dot, None, False, None, 0.0, None)
     array([[2.]])
     """
     if block is None and score is scaled_dot and is_torch(q):
