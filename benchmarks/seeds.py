@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from time import perf_counter
 
 import torch
 from machine import described
@@ -26,66 +25,82 @@ WORDS = f"""\
 Made by `make seeds`, on {described()}.
 
 From German numbers to English ones, {STEPS} steps of {BATCH} in double precision, greedy decoding. Seeds 0, 1 and 2
-are the runs of the lesson. A share is that of numbers translated without a mistake. A new number is none of those
-that were trained on.
+are the runs of the lesson. A new number is none of those that were trained on.
 
-Trained on `numbers()`, where short and round numbers come often:
+How many per cent are translated without a mistake, seed by seed, and of how many. Trained on `numbers(draw=...)`:
+"uniform", all numbers alike; "short", where numbers of few digits come often; "round", where zeros do; "mixed", where
+both do:
 
 """
 
 BETWEEN = f"""
-Trained on `numbers(draw="uniform")`, whose held-out numbers do not show what it lacks. The last columns are new
-numbers of three words: without a thousand, with one and more after it, and round thousands; and how often the end is
-the likeliest after the right words of those without, as they are and with all positions of the decoder {LATER} further
-on:
+The same numbers drawn uniformly, as shares. The last columns are new numbers of three words: without a thousand, with
+one and more after it, and round thousands; and how often the end is the likeliest after the right words of those
+without, as they are and with all positions of the decoder {LATER} further on:
 
 """
 
 
 def page() -> str:
     """Both tables, as Markdown."""
-    mixed, uniform = (translation.numbers(draw=draw) for draw in ("mixed", "uniform"))
+    corpora = {draw: translation.numbers(draw=draw) for draw in ("uniform", "short", "round", "mixed")}
+    with tqdm(total=len(corpora) * len(SEEDS), desc="translators") as bar:
+        models = {draw: [_trained(corpus, seed, bar) for seed in SEEDS] for draw, corpus in corpora.items()}
+    uniform, mixed = corpora["uniform"], corpora["mixed"]
+    return WORDS + _by_draw(models, corpora) + BETWEEN + _uniform(models["uniform"], uniform, mixed)
+
+
+def _by_draw(models: dict[str, list[Transformer]], corpora: dict[str, Corpus]) -> str:
+    """For every way to draw a row, with the shares of all seeds in each cell."""
+    rows = [["drawn", "held out, drawn alike", "new, 1 to 999", "new round thousands", "new, drawn uniformly"]]
+    rows.append([":---"] * len(rows[0]))
+    for draw, corpus in corpora.items():
+        asked = [
+            corpus.held_out,
+            _new([number(n) for n in range(1, 1000)], corpus),  # who never saw 0 does not know the word
+            _new([number(1000 * k) for k in range(1, 1000)], corpus),
+            _new(corpora["uniform"].held_out, corpus),
+        ]
+        shares = [[exact_match(model, corpus, some) for model in models[draw]] for some in asked]
+        cells = [
+            f"{', '.join(f'{100 * share:.0f}' for share in found)} of {len(some)}"
+            for found, some in zip(shares, asked, strict=True)
+        ]
+        rows.append([draw, *cells])
+    return _table(rows)
+
+
+def _uniform(models: list[Transformer], corpus: Corpus, mixed: Corpus) -> str:
+    """What the numbers drawn uniformly teach about numbers of three words, and about where they end."""
     small = [number(n) for n in range(1000)]
     thousands = [number(1000 * k) for k in range(1, 1000)]
-    short = [e for e in _new([*small, *mixed.train, *thousands], uniform) if len(e.target) == 3]
+    short = [e for e in _new([*small, *mixed.train, *thousands], corpus) if len(e.target) == 3]
     is_round = [e.target[-1] == "thousand" for e in short]
     below, above = (
         [e for e, r in zip(short, is_round, strict=True) if not r and ("thousand" in e.target) == has]
         for has in (False, True)
     )
     three = {"below": below, "above": above, "round": [e for e, r in zip(short, is_round, strict=True) if r]}
-    asked = {
-        "held out": mixed.held_out,
-        "0 to 999": small,
-        "new, 0 to 999": _new(small, mixed),
-        "new, round thousands": _new(thousands, mixed),
-        "new, drawn uniformly": _new(uniform.held_out, mixed),
-    }
-    with tqdm(total=2 * len(SEEDS), desc="translators") as bar:
-        first = _table(mixed, asked, bar)
-        asked = {"held out": uniform.held_out, "0 to 999": small} | three
-        second = _table(uniform, asked, bar, ends=below)
-    return WORDS + first + BETWEEN + second
-
-
-def _table(corpus: Corpus, asked: dict[str, Sequence[Example]], bar: tqdm, ends: Sequence[Example] = ()) -> str:
-    heads = ["seed", "seconds", *(f"{name} ({len(some)})" for name, some in asked.items())]
-    heads += ["ends as it is", f"ends {LATER} later"] if ends else []
+    asked = {"held out": corpus.held_out, "0 to 999": small} | three
+    heads = ["seed", *(f"{name} ({len(some)})" for name, some in asked.items()), "ends as it is"]
+    heads.append(f"ends {LATER} later")
     rows = [heads, ["---:"] * len(heads)]
-    for seed in SEEDS:
-        model, seconds = _trained(corpus, seed)
+    for seed, model in zip(SEEDS, models, strict=True):
         shares = [exact_match(model, corpus, some) for some in asked.values()]
-        shares += [_ends(model, corpus, ends, later) for later in (0, LATER)] if ends else []
-        rows.append([str(seed), f"{seconds:.0f}", *(f"{share:.3f}" for share in shares)])
-        bar.update()
+        shares += [_ends(model, corpus, below, later) for later in (0, LATER)]
+        rows.append([str(seed), *(f"{share:.3f}" for share in shares)])
+    return _table(rows)
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _trained(corpus: Corpus, seed: int) -> tuple[Transformer, float]:
-    model, started = translation.translator(corpus, seed=seed, **SIZES), perf_counter()
-    batches = corpus.batches(BATCH, seed=seed)
+def _trained(corpus: Corpus, seed: int, bar: tqdm) -> Transformer:
+    model, batches = translation.translator(corpus, seed=seed, **SIZES), corpus.batches(BATCH, seed=seed)
     fit(model, batches, translation.loss(), seed=seed, progress=False, **translation.recipe(STEPS, RATE))
-    return model, perf_counter() - started
+    bar.update()
+    return model
 
 
 @torch.no_grad()

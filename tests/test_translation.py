@@ -53,7 +53,7 @@ def test_every_english_word_translates_the_morpheme_it_is_aligned_with(n):
     assert all(example.source[i] == "und" for i in set(range(len(example.source))) - set(example.alignment))
 
 
-@pytest.mark.parametrize("draw", ["mixed", "uniform"])
+@pytest.mark.parametrize("draw", ["mixed", "short", "round", "uniform"])
 def test_no_number_is_in_both_parts(draw):
     corpus = numbers(3000, 200, draw=draw, seed=3)
     shown, held = ([e.facts["number"] for e in part] for part in (corpus.train, corpus.held_out))
@@ -74,6 +74,15 @@ def test_short_and_round_numbers_come_often_unless_all_are_equally_likely():
     for numbers_drawn in (mixed, uniform):
         assert numbers_drawn.min() >= 0
         assert numbers_drawn.max() <= 999_999
+
+
+def test_short_changes_only_the_lengths_and_round_only_the_zeros():
+    short, rounded = (np.array(draw_numbers(20_000, seed=0, draw=draw)) for draw in ("short", "round"))
+    digits = np.bincount([len(str(n)) for n in short.tolist()], minlength=7)[1:] / len(short)
+    assert np.allclose(digits, np.arange(1, 7) / 21, atol=0.02)
+    assert np.isclose(np.mean(rounded < 100_000), 0.1, atol=0.02)
+    assert np.isclose(np.mean(short[short > 9] % 10 == 0), 0.1, atol=0.02)
+    assert np.isclose(np.mean(rounded % 10 == 0), 0.3, atol=0.02)
 
 
 @pytest.mark.parametrize(("animal", "place"), list(product(ANIMALS[::3], PLACES[::3])))
@@ -175,7 +184,7 @@ def test_bad_arguments_are_named():
         because("dog", "street", "wide", colours=("pink", ""))
     with pytest.raises(ValueError, match=r"held_out must leave 1 of the numbers drawn to train on.*; got 60000"):
         numbers(1, 60_000)
-    with pytest.raises(ValueError, match="draw must be one of 'uniform', 'mixed'; got 'even'"):
+    with pytest.raises(ValueError, match="draw must be one of 'uniform', 'short', 'round', 'mixed'; got 'even'"):
         numbers(10, 1, draw="even")
     with pytest.raises(ValueError, match="count must be at most about"):
         draw_because(5000, pairs=[("dog", "lake")], seed=0)

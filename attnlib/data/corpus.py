@@ -79,8 +79,8 @@ class Corpus:
 def numbers(train: int = 20_000, held_out: int = 1_000, *, draw: str = "mixed", seed: Seed = 0) -> Corpus:
     """Numbers below a million, from German morphemes to English words, no number both to train on and held out.
 
-    ``draw`` is "mixed", in which short and round numbers come often, and again and again; or "uniform". Held out are
-    ``held_out`` of the different numbers that were drawn.
+    ``draw`` is "mixed", in which short and round numbers come often, and again and again; "short" or "round", in which
+    only these do; or "uniform". Held out are ``held_out`` of the different numbers that were drawn.
 
     Raises ``ValueError`` when ``draw`` is another word, or too few different numbers were drawn to hold out so many.
 

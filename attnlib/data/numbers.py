@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -65,8 +67,9 @@ def draw_numbers(count: int, *, seed: Seed, draw: str = "mixed") -> list[int]:
     """Numbers below a million; the same one may come again.
 
     With ``draw="uniform"`` all are equally likely: nine of ten have six digits, and one in a hundred ends with two
-    zeros. With "mixed" the number of digits is drawn first, six of them six times as often as one, and every digit but
-    the first is a zero three times in ten: short and round numbers come often, as they do in life.
+    zeros. With "short" the number of digits is drawn first, six of them six times as often as one. With "round" every
+    digit but the first is a zero three times in ten. "mixed" is both: short and round numbers come often, as they do
+    in life.
 
     Raises ``ValueError`` when ``draw`` is another word.
 
@@ -81,9 +84,10 @@ def _uniform(rng: np.random.Generator, count: int) -> np.ndarray:
     return rng.integers(LARGEST + 1, size=count)
 
 
-def _mixed(rng: np.random.Generator, count: int) -> np.ndarray:
-    digits = rng.integers(1, 10, size=(count, 6)) * (rng.random((count, 6)) < 0.7)
-    first = rng.choice(6, p=np.arange(6, 0, -1) / 21, size=count)  # what stands before the first digit is nothing
+def _by_digits(rng: np.random.Generator, count: int, lengths: Sequence[float], zeros: float) -> np.ndarray:
+    """Numbers of six digits, five, ..., one in these proportions; after its first, a digit is 0 with ``zeros``."""
+    digits = rng.integers(1, 10, size=(count, 6)) * (rng.random((count, 6)) < 1 - zeros)
+    first = rng.choice(6, p=np.asarray(lengths) / sum(lengths), size=count)  # before the first digit stands nothing
     digits[np.arange(6) < first[:, None]] = 0
     digits[np.arange(count), first] = np.where(
         first == 5, rng.integers(10, size=count), rng.integers(1, 10, size=count)
@@ -91,7 +95,13 @@ def _mixed(rng: np.random.Generator, count: int) -> np.ndarray:
     return digits @ 10 ** np.arange(5, -1, -1)
 
 
-_DRAWS = {"uniform": _uniform, "mixed": _mixed}
+_SHORT, _AS_MANY = (6, 5, 4, 3, 2, 1), (900_000, 90_000, 9_000, 900, 90, 10)  # how many there are of each length
+_DRAWS = {
+    "uniform": _uniform,
+    "short": partial(_by_digits, lengths=_SHORT, zeros=0.1),
+    "round": partial(_by_digits, lengths=_AS_MANY, zeros=0.3),
+    "mixed": partial(_by_digits, lengths=_SHORT, zeros=0.3),
+}
 
 
 def _roles(words: list[str]) -> list[str]:

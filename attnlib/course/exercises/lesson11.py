@@ -10,8 +10,27 @@ from attnlib.course.exercises.exercise import Exercise, Misconception
 from attnlib.scores import dot
 
 
-def _shift(target, start):
-    return np.concatenate([np.full_like(target[:, :1], start), target[:, :-1]], axis=1)
+def _read(mask, shift):
+    n = len(mask)
+    rows = mask | np.eye(n, dtype=bool)
+    read = np.zeros((n, n), dtype=bool)
+    read[:, : n - shift] = rows[:, shift:]
+    return read
+
+
+def _moved(rows, shift):
+    """What is known of ``rows``, token by token: token j stands in row j + shift."""
+    return np.pad(rows, ((0, 0), (0, shift)))[:, shift:]
+
+
+def _with_own(mask):
+    return mask | np.eye(len(mask), dtype=bool)
+
+
+def _some_mask(rng, n, shift):
+    mask = rng.random((n, n)) < 0.4
+    mask[:2, :2] = [[False, True], [False, True]]  # a closed diagonal, an open one
+    return mask, shift
 
 
 def _cross(y, memory, W_Q, W_K, W_V):
@@ -114,45 +133,54 @@ def _translation(rng):
 EXERCISES = [
     Exercise(
         id="11.1",
-        title="Shifted right",
-        reference=_shift,
-        cases=lambda rng: [(rng.integers(4, 12, size=(2, 5)), 1), (rng.integers(4, 12, size=(3, 4)), 2)],
+        title="Who has read what?",
+        reference=_read,
+        cases=lambda rng: [_some_mask(rng, 5, 1), _some_mask(rng, 7, 2), _some_mask(rng, 6, 1)],
         hints=(
-            "The first column is the start symbol. What is the last?",
-            "The target without its last token, with start in front: the shape stays.",
-            "np.concatenate([np.full_like(target[:, :1], start), target[:, :-1]], axis=1).",
+            "First the rows: from which rows does anything reach row i, if it also keeps its own?",
+            "Then the tokens: which token of the target stands in row j, when it went in shift places to the right?",
+            "rows = mask | np.eye(n, dtype=bool); token j stands in row j + shift, so "
+            "read[:, : n - shift] = rows[:, shift:].",
         ),
         misconceptions=[
             Misconception(
-                "rolled",
-                lambda target, start: np.roll(target, 1, axis=1),
-                "You rolled the target: its last token came round to the front. There belongs the start symbol.",
-            ),
-            Misconception(
-                "by a sentence",
-                lambda target, start: np.concatenate([np.full_like(target[:1], start), target[:-1]], axis=0),
-                "You shifted the sentences of the batch. Tokens move within a sentence: axis=1.",
-            ),
-            Misconception(
-                "one longer",
-                lambda target, start: np.concatenate([np.full_like(target[:, :1], start), target], axis=1),
-                "The last token is still there, and the input is one longer than the target. Nothing follows the last "
-                "token, so it is never an input.",
-            ),
-            Misconception(
-                "left",
-                lambda target, start: np.concatenate([target[:, 1:], np.full_like(target[:, :1], start)], axis=1),
-                "You shifted to the left: each position now holds the token after the one that it must say.",
-            ),
-            Misconception(
-                "overwritten",
-                lambda target, start: np.concatenate([np.full_like(target[:, :1], start), target[:, 1:]], axis=1),
-                "You wrote start over the first token. All tokens move one place to the right.",
+                "the mask alone",
+                lambda mask, shift: _moved(mask, shift),
+                "You took the mask alone. A row also holds what stands in it, whether or not it may attend to itself: "
+                "by the residual connection and in the query.",
             ),
             Misconception(
                 "not shifted",
-                lambda target, start: target,
-                "This is the target itself. Every row would carry the token that it must say.",
+                lambda mask, shift: _with_own(mask),
+                "These are rows. Token j of the target does not stand in row j, but shift places further on.",
+            ),
+            Misconception(
+                "to the left",
+                lambda mask, shift: np.pad(_with_own(mask), ((0, 0), (shift, 0)))[:, : len(mask)],
+                "You shifted to the left: token j stands in row j + shift, not in row j - shift.",
+            ),
+            Misconception(
+                "rolled",
+                lambda mask, shift: np.roll(_with_own(mask), -shift, axis=1),
+                "You rolled the columns, and the first came round to the end. The start symbols stand in the first "
+                "rows; the last tokens of the target do not go in at all, so nobody reads them.",
+            ),
+            Misconception(
+                "queries shifted",
+                lambda mask, shift: np.pad(_with_own(mask), ((0, shift), (0, 0)))[shift:],
+                "You moved the rows that read. Row i stays row i, and writes token i; what moves is where a token "
+                "stands, and that is a column.",
+            ),
+            Misconception(
+                "diagonal after the shift",
+                lambda mask, shift: _with_own(_moved(mask, shift)),
+                "You opened the diagonal after shifting, so every row reads the token that it must write. What stands "
+                "in row i is the token before: take the diagonal of the rows, then shift.",
+            ),
+            Misconception(
+                "transposed",
+                lambda mask, shift: _read(mask, shift).T,
+                "Rows of your answer are those that write, columns are tokens. You have them the other way round.",
             ),
         ],
     ),

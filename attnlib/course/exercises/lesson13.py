@@ -90,7 +90,7 @@ EXERCISES = [
             (masked_softmax(rng.normal(size=(4, 3))), 3, 0),
         ],
         hints=(
-            "Two steps: what closes the place, and what makes the row sum to one again?",
+            "Two steps: what closes the entry, and what makes the row sum to one again?",
             "Work on a copy. One entry becomes 0; then divide that row by its sum.",
             "closed = weights.copy(); closed[i, j] = 0; closed[i] /= closed[i].sum()",
         ),
@@ -120,7 +120,7 @@ EXERCISES = [
             Misconception(
                 "a score of zero",
                 _score_of_zero,
-                "You set the score to 0, and exp(0) is 1: the place is wide open. Lesson 09 has this one. The weight "
+                "You set the score to 0, and exp(0) is 1: the entry is wide open. Lesson 09 has this one. The weight "
                 "must be 0, the score minus infinity.",
             ),
         ],
@@ -134,7 +134,7 @@ EXERCISES = [
             "In the first layer every row holds its own word only. What does the row of any other word hold after it?",
             "After the first layer everybody may have read the source. Later its own row is not the only one "
             "that carries it.",
-            "closed[0, target, source] = True; in later layers closed[1:, target, :] = True, but for its own place.",
+            "closed[0, target, source] = True; in later layers closed[1:, target, :] = True, but for its own entry.",
         ),
         misconceptions=[
             Misconception(
@@ -158,7 +158,7 @@ EXERCISES = [
             Misconception(
                 "transposed",
                 lambda n_layers, n, target, source: np.swapaxes(_closed(n_layers, n, target, source), 1, 2),
-                "Rows are queries: the place where target reads source is [layer, target, source].",
+                "Rows are queries: the entry where target reads source is [layer, target, source].",
             ),
             Misconception(
                 "layers exchanged",
@@ -172,11 +172,11 @@ EXERCISES = [
                 "target may read them all.",
             ),
             Misconception(
-                "own place too",
+                "own entry too",
                 lambda n_layers, n, target, source: (
                     _closed(n_layers, n, target, source) | _marked(n_layers, n, (slice(1, None), target))
                 ),
-                "You closed the target's own place too. It holds nothing of the source, and was to stay open.",
+                "You closed the target's own entry too. Its row holds nothing of the source, and was to stay open.",
             ),
         ],
     ),
