@@ -106,6 +106,14 @@ def test_every_strategy_writes_as_hugging_face_does():
     assert torch.equal(torch.stack(list(decoding.stream(ours, source, 8)), dim=1), decoding.greedy(ours, source, 8))
 
 
+def test_without_an_end_it_goes_on():
+    theirs = gpt2(seed=2, eos_token_id=50256)
+    ours, source = GPT.from_huggingface(theirs), torch.randint(1, 50, (2, 5))
+    assert ours.config.end is None
+    for written in (decoding.greedy(ours, source, 8), decoding.beam(ours, source, 8, width=3).tokens[:, 0]):
+        assert written.shape == (2, 8)
+
+
 def test_a_prompt_is_counted_and_goes_on():
     model = GPT(GPTConfig(**SMALL)).eval()
     source = torch.randint(1, 50, (1, 4))

@@ -48,11 +48,13 @@ class SequenceModel(Protocol):
 
 
 class SpecialTokens(NamedTuple):
-    """The tokens that are no words. Without a ``start``, a text goes on after the last token of the source."""
+    """The tokens that are no words. Without a ``start``, a text goes on after the last token of the source;
+    without an ``end``, it never ends by itself.
+    """
 
     pad: int
     start: int | None
-    end: int
+    end: int | None
 
 
 class Prompted(NamedTuple):
@@ -72,7 +74,7 @@ def special_tokens(model: object) -> SpecialTokens:
     config = getattr(model, "config", None)
     names = zip(SpecialTokens._fields, (PAD, START, END), strict=True)
     words = SpecialTokens(*(getattr(config, name, usual) for name, usual in names))
-    return words if words.pad is not None else words._replace(pad=words.end)
+    return words if words.pad is not None else words._replace(pad=words.end or 0)
 
 
 def read_prompt(

@@ -18,7 +18,7 @@ class GPTConfig:
     """Every choice that makes a `GPT`; unless given, those of GPT-2's smallest.
 
     ``n_tokens`` is the size of the vocabulary, ``n_max`` the longest text, ``end`` the token that ends one and
-    ``pad`` the one that fills up, if there is one. ``position`` is one of those of `attnlib.nn.Positional`.
+    ``pad`` the one that fills up, if there are such. ``position`` is one of those of `attnlib.nn.Positional`.
 
     Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, or a token
     outside the vocabulary.
@@ -37,7 +37,7 @@ class GPTConfig:
     activation: str = "gelu_tanh"
     position: str = "learned"
     eps: float = 1e-5
-    end: int = 0
+    end: int | None = 0
     pad: int | None = None
 
     def __post_init__(self) -> None:

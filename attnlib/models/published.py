@@ -212,7 +212,7 @@ def gpt2(settings: dict[str, Any], names: Collection[str] = ()) -> Blueprint:
         dropout=settings.get("resid_pdrop", 0.1),
         activation=activation_of(settings.get("activation_function", "gelu_new")),
         eps=settings.get("layer_norm_epsilon", 1e-5),
-        end=settings.get("eos_token_id") or 0,
+        end=settings.get("eos_token_id") if (settings.get("eos_token_id") or 0) < settings["vocab_size"] else None,
     )
     parts = {"table.weight": Part(("wte.weight",)), "positional.learned.weight": Part(("wpe.weight",))}
     for i in range(config.n_layers):

@@ -12,7 +12,7 @@ from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.head_splitting import heads_diagram
 from attnlib.plotting.joining import joins_diagram
-from attnlib.plotting.maps import images, matrices, signed_map, strongest_keys, surfaces, weight_map
+from attnlib.plotting.maps import attention_sheet, images, matrices, signed_map, strongest_keys, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
@@ -32,6 +32,7 @@ __all__ = [
     "Diagram",
     "Picture",
     "attention_diagram",
+    "attention_sheet",
     "cache_diagram",
     "clocks",
     "curves_and_weights",

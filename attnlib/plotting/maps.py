@@ -82,6 +82,42 @@ def weight_map(
 
 
 @in_style
+def attention_sheet(
+    maps: Mapping[str, Array] | Sequence[Array], *, title: str, tokens: Sequence[str] | None = None, gamma: float = 0.5
+) -> Picture:
+    """Every head of every layer on one sheet: a row of small maps for each layer, a column for each head.
+
+    ``maps`` holds for each layer ``(heads, n_q, n_k)``, as `attnlib.probes.attention_maps` gives for one sequence.
+    Queries go down, keys across; ``tokens`` are only counted here, `weight_map` has room for them. ``gamma`` below
+    one makes small weights visible.
+
+    >>> attention_sheet([np.ones((2, 3, 3)) / 3] * 4, title="Nobody has learned")
+    Nobody has learned. Small maps of weights, queries down, keys across: 4 layers of 2 heads, 3 by 3 each.
+    """
+    layers = {i: np.asarray(m) for i, m in enumerate(maps.values() if isinstance(maps, Mapping) else maps)}
+    for i, m in layers.items():
+        if m.ndim != 3 or (tokens is not None and m.shape[2] != len(tokens)):
+            wanted = "(heads, n_q, n_k)" if tokens is None else f"(heads, n_q, {len(tokens)}), a key for each token"
+            raise ValueError(f"maps must be {wanted}; got {m.shape} for layer {i}")
+    heads = max(len(m) for m in layers.values())
+    fig, axes = new_figure(min(10, 1.15 * heads + 0.8), 1.15 * len(layers) + 0.5, heads, len(layers), squeeze=False)
+    for i, (line, m) in enumerate(zip(axes, layers.values(), strict=True)):
+        for head, ax in enumerate(line):
+            ax.set(xticks=[], yticks=[])
+            if head >= len(m):
+                ax.axis("off")
+                continue
+            ax.imshow(m[head], cmap=WEIGHTS, norm=PowerNorm(gamma, vmin=0, vmax=1), aspect="auto")
+            ax.spines[:].set(visible=True, color=PALE)
+            if i == 0:
+                ax.set_title(f"head {head}", size=9, weight="normal", loc="center")
+        line[0].set_ylabel(f"layer {i}", size=9)
+    sizes = " by ".join(map(str, layers[0].shape[1:]))
+    said = f"Small maps of weights, queries down, keys across: {len(layers)} layers of {heads} heads, {sizes} each."
+    return Picture(fig, title, said)
+
+
+@in_style
 def signed_map(
     numbers: Array | Mapping[str, Array],
     *,
