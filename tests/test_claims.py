@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -30,7 +31,8 @@ from attnlib import (
 from attnlib.course import LESSONS
 from attnlib.course.claims import CLAIMS
 from attnlib.interventions import cut
-from attnlib.nn import LearnedPositions, RelativeBias, Transformer, TransformerConfig
+from attnlib.models import BERT, GPT, BERTConfig, GPTConfig
+from attnlib.nn import EncoderLayer, LearnedPositions, RelativeBias, Transformer, TransformerConfig
 from attnlib.variants import hard_attention
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -531,3 +533,24 @@ def test_claim_38_training_on_short_sentences_leaves_far_places_untouched():
     assert reached(64) - reached(16) == set(range(11, 16))
     with pytest.raises(ValueError, match="n_max = 16"):
         LearnedPositions(16, 4)(17)
+
+
+def test_claim_42_gpt_was_published_before_bert():
+    lesson = (NOTEBOOKS / "16_gpt.ipynb").read_text(encoding="utf-8")
+    assert "Dai and Le → ULMFiT → GPT-1 → BERT" in lesson
+
+
+def test_claim_43_the_mask_alone_makes_a_gpt():
+    torch.manual_seed(0)
+    gpt = GPT(GPTConfig(n_tokens=20, n_max=16, d_model=16, n_heads=4, n_layers=2)).eval()
+    bert = BERT(BERTConfig(n_tokens=20, n_max=16, d_model=16, n_heads=4, n_layers=2))
+    assert {type(layer) for layer in (*gpt.layers, *bert.layers)} == {EncoderLayer}
+
+    def layers(x, causal):
+        for layer in gpt.layers:
+            x = layer(x, causal=causal).out
+        return x
+
+    x = torch.randn(1, 12, 16)
+    assert probes.causality(partial(layers, causal=True), x).ok
+    assert not probes.causality(partial(layers, causal=False), x).ok

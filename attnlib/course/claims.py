@@ -315,6 +315,20 @@ CLAIMS = (
         ("10",),
         "tests/test_claims.py::test_claim_41_the_residual_keeps_rows_apart_and_the_norm_alone_does_not",
     ),
+    Claim(
+        42,
+        "BERT began pretraining and fine-tuning.",
+        "GPT-1 did both four months before, and others had fine-tuned pretrained language models before that.",
+        ("16",),
+        "tests/test_claims.py::test_claim_42_gpt_was_published_before_bert",
+    ),
+    Claim(
+        43,
+        "BERT is an encoder, GPT is a decoder.",
+        "The same layer; GPT runs it under a causal mask, and without that it is an encoder.",
+        ("16",),
+        "tests/test_claims.py::test_claim_43_the_mask_alone_makes_a_gpt",
+    ),
 )
 
 

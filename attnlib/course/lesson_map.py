@@ -23,7 +23,7 @@ def course_map(lessons: Sequence[Lesson], parts: Mapping[int, str], *, title: st
     >>> course_map(LESSONS[:2], PARTS, title="Two lessons")
     Two lessons. Boxes, and arrows from what they need: 00 from nothing; 01 from 00.
     """
-    fig, ax = new_figure(10, 5.6)
+    fig, ax = new_figure(10, 0.2 + 1.8 * len(parts))
     boxes = {}
     for row, part in enumerate(parts):
         ax.text(-0.45, -row + 0.42, f"Part {part}. {parts[part]}", weight="bold")

@@ -48,7 +48,7 @@ class Lesson:
         return f"{self.minutes} + {self.excursion_minutes}" if self.excursion_minutes else str(self.minutes)
 
 
-PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer"}
+PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer", 4: "Descendants"}
 
 LESSONS = (
     Lesson("00", "Start here", 1, (), "the map, the notation, a first attention map", "00_start_here"),
@@ -143,6 +143,14 @@ LESSONS = (
     ),
     Lesson("13", "What does it look at?", 3, ("12",), "attention maps and interventions", "13_what_does_it_look_at"),
     Lesson("14", "Decoding", 3, ("12",), "greedy, beam, sampling, cache", "14_decoding"),
+    Lesson(
+        "16",
+        "What comes next?",
+        4,
+        ("14",),
+        "GPT: language models in bits per character, against counting",
+        "16_gpt",
+    ),
 )
 
 

@@ -48,8 +48,9 @@ class SequenceModel(Protocol):
 
 
 class SpecialTokens(NamedTuple):
-    """The tokens that are no words. Without a ``start``, a text goes on after the last token of the source;
-    without an ``end``, it never ends by itself.
+    """The tokens that are no words.
+
+    Without a ``start``, a text goes on after the last token of the source; without an ``end``, it goes on.
     """
 
     pad: int

@@ -1,9 +1,24 @@
 """A small GPT, trained on real technical English that every installation of the course contains.
 
-``make pretrain`` trains it; `attnlib.models.pretrained` opens what the course ships.
+``make pretrain`` trains it; `attnlib.models.pretrained` opens what the course ships, and `shipped_scores` says what it
+is worth.
 """
 
 from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents
+from attnlib.pretraining.shipped import held_out_sample, shipped_scores, six_gram_log_probabilities
 from attnlib.pretraining.tokens import byte_pairs, encode
+from attnlib.pretraining.windows import log_probabilities, next_token_loss, windows
 
-__all__ = ["HELD_OUT", "PACKAGES", "byte_pairs", "documents", "encode"]
+__all__ = [
+    "HELD_OUT",
+    "PACKAGES",
+    "byte_pairs",
+    "documents",
+    "encode",
+    "held_out_sample",
+    "log_probabilities",
+    "next_token_loss",
+    "shipped_scores",
+    "six_gram_log_probabilities",
+    "windows",
+]

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnlib.models.loading import CONFIG, WEIGHTS
 from attnlib.ngrams import KneserNey
+from attnlib.pretraining.card import card
+from attnlib.pretraining.shipped import SCORES, SIX_GRAMS, held_out_sample
+from attnlib.training.weights import read, write
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["SCORES", "compressed_bits", "main", "ngram_bits", "texts_of"]
-
-SCORES = "scores.json"
+__all__ = ["compressed_bits", "main", "ngram_bits", "texts_of"]
 
 
 def ngram_bits(tokens: np.ndarray, held_out: np.ndarray, order: int, n_tokens: int, n_characters: int) -> float:
@@ -76,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     scores = _shipped(options.folder, options.to)
     (options.to / SCORES).write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
+    settings = json.loads((options.to / CONFIG).read_text(encoding="utf-8"))
+    n_parameters = sum(tensor.numel() for tensor in read(options.to / WEIGHTS)[0].values())
+    (options.to / "README.md").write_text(card(scores, settings, n_parameters), encoding="utf-8")
     print(json.dumps(scores["bits per character"], indent=1))
     return 0
 
@@ -84,10 +89,10 @@ def _shipped(folder: Path, to: Path) -> dict[str, Any]:
     import torch
 
     from attnlib.models import GPT
-    from attnlib.pretraining.train import HELD_OUT_TEXT, SOURCES, TEXT, TOKENIZER
+    from attnlib.pretraining.tokens import encode
+    from attnlib.pretraining.train import BATCH, HELD_OUT_TEXT, LENGTH, SOURCES, TEXT, TOKENIZER
     from attnlib.pretraining.windows import log_probabilities
     from attnlib.training.checkpoint import FILE
-    from attnlib.training.weights import read
 
     GPT.from_pretrained(folder).model.save_published(to, torch.float16)
     shutil.copyfile(folder / TOKENIZER, to / TOKENIZER)
@@ -97,6 +102,10 @@ def _shipped(folder: Path, to: Path) -> dict[str, Any]:
     n_tokens, n_characters = tokenizer.get_vocab_size(), sources["characters"]["held out"]
     text, held_out_text = ("\0".join(texts_of(tokenizer, row)) for row in (tokens, held_out))
     letters, held_out_letters = (np.frombuffer(x.encode(), np.uint8).astype(np.int64) for x in (text, held_out_text))
+    sample = encode(tokenizer, held_out_sample())  # of which readers see where n-grams fail
+    longest = KneserNey(6, n_tokens).fit(tokens)
+    log_p = torch.from_numpy(longest.log_probabilities(sample))
+    write(to / SIX_GRAMS, {"log_p": log_p.to(torch.float16)})
     bits = {"GPT": float(-log_probabilities(model, held_out).sum() / np.log(2) / n_characters)}
     for k in range(1, 7):
         bits[f"{k}-gram of tokens"] = ngram_bits(tokens, held_out, k, n_tokens, n_characters)
@@ -107,6 +116,7 @@ def _shipped(folder: Path, to: Path) -> dict[str, Any]:
     return {
         "bits per character": {name: round(value, 4) for name, value in bits.items()},
         "while it was trained": {"steps": steps, "bits per character": [round(value, 4) for value in curve]},
+        "tokens a step": BATCH * LENGTH,
         "hours": round(history["seconds"] / 3600, 2),
         **sources,
         "tokens": {"trained on": len(tokens), "held out": len(held_out)},

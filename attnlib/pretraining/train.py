@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 TEXT, HELD_OUT_TEXT, TOKENIZER, SOURCES = "text.npy", "held_out.npy", "tokenizer.json", "sources.json"
-N_TOKENS, LENGTH = 4096, 256
+N_TOKENS, LENGTH, BATCH = 4096, 256, 8
 STOPPED = 130  # what a shell expects of a program that Ctrl-C has ended
 
 
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--checkpoint", metavar="FOLDER", required=True, help="where all is kept; a run that is there is gone on with")
     add("--steps", metavar="N", type=int, default=8000, help="steps in all")
-    add("--batch", metavar="N", type=int, default=8, help=f"windows of {LENGTH} tokens at each step")
+    add("--batch", metavar="N", type=int, default=BATCH, help=f"windows of {LENGTH} tokens at each step")
     add("--lr", metavar="X", type=float, default=2e-3, help="the highest learning rate")
     add("--d-model", metavar="N", type=int, default=192, help="numbers in a row")
     add("--n-heads", metavar="N", type=int, default=6, help="heads of an attention")
