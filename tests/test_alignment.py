@@ -57,6 +57,8 @@ def test_symmetry_is_counted():
     assert (asked.right.sum(axis=1) > 0).all()
     assert asked.right.shape == (one.right.any(axis=0).sum(), len(one.product_atoms))
     assert asked.right.sum() == one.right.sum()
+    for i, product_atom in enumerate(one.product_atoms):
+        assert asked.right[list(asked.queries).index(one.origin[product_atom]), i]
 
 
 def test_unknown_words_are_named():
