@@ -7,6 +7,7 @@ weights. What is shipped with the course is read by `pretrained`.
 from attnlib.models.bert import BERT
 from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
 from attnlib.models.gpt import GPT
+from attnlib.models.shipping import pretrained
 from attnlib.models.t5 import T5
 
-__all__ = ["BERT", "GPT", "T5", "BERTConfig", "GPTConfig", "T5Config"]
+__all__ = ["BERT", "GPT", "T5", "BERTConfig", "GPTConfig", "T5Config", "pretrained"]
