@@ -1,8 +1,9 @@
-"""Data: two real sets here; `tasks`, `text` and the languages of the translators, which need torch, by name.
+"""Data: real sets here; `tasks`, `text` and the languages of the translators, which need torch, by name.
 
 They know arrays and seeds, and no model.
 """
 
 from attnlib.data.datasets import digits, engel
+from attnlib.data.reactions import reactions
 
-__all__ = ["digits", "engel"]
+__all__ = ["digits", "engel", "reactions"]

@@ -5,38 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 
 from attnlib._checks import check_one_of
+from attnlib.models.bert import BERT
 from attnlib.models.gpt import GPT
 from attnlib.models.loading import FromHuggingFace, Pretrained
 
 __all__ = ["SHIPPED", "folder_of", "pretrained"]
 
-SHIPPED: dict[str, type[FromHuggingFace]] = {"technical-english": GPT}
+SHIPPED: dict[str, type[FromHuggingFace]] = {"rxnmapper": BERT, "technical-english": GPT}
 
 
 def pretrained(name: str) -> Pretrained:
     """A model that comes with the course, and its tokenizer. Its card is README.md in `folder_of` the name.
 
-    ``"technical-english"`` is a `GPT` of three million parameters, trained on docstrings and comments.
+    ``"rxnmapper"`` is a `BERT` that fills gaps in chemical reactions (Schwaller et al., 2021), ``"technical-english"``
+    a `GPT` of three million parameters that was trained on docstrings and comments.
 
     Raises ``ValueError`` for another name.
 
-    >>> model, tokenizer = pretrained("technical-english")
-    >>> tokenizer.encode("the matrix").tokens
-    ['the', 'Ġmatrix']
+    >>> model, tokenizer = pretrained("rxnmapper")
+    >>> tokenizer.encode("CC(=O)O>>CCO").tokens
+    ['[CLS]', 'C', 'C', '(', '=', 'O', ')', 'O', '>>', 'C', 'C', 'O', '[SEP]']
     """
-    return SHIPPED[check_name(name)].from_pretrained(folder_of(name))
+    return SHIPPED[_known(name)].from_pretrained(folder_of(name))
 
 
 def folder_of(name: str) -> Path:
-    """Where the files of a model lie that comes with the course.
+    """Where the files of a model lie that comes with the course. Raises as `pretrained`.
 
     >>> (folder_of("technical-english") / "README.md").exists()
     True
     """
-    return Path(__file__).parent / "shipped" / check_name(name)
+    return Path(__file__).parent / "shipped" / _known(name)
 
 
-def check_name(name: str) -> str:
-    """The name, if there is such a model."""
+def _known(name: str) -> str:
     check_one_of("name", name, SHIPPED)
     return name
