@@ -32,6 +32,7 @@ from attnlib import (
     scaled_dot,
 )
 from attnlib.masks import to_torch
+from attnlib.models import BERT, GPT, T5
 from attnlib.nn import DecoderLayer, EncoderLayer, RelativeBias
 from attnlib.positions import alibi, relative_buckets, rotary, sinusoidal
 
@@ -200,6 +201,41 @@ def _positions() -> Iterator[Parity]:
         yield Parity(f"`RelativeBias`, {name}", "`transformers`, T5", 0.0, partial(_relative_bias, both))
 
 
+def _published(ours: type, theirs: str, dtype: torch.dtype, **options: object) -> float:
+    """Logits of a small model of theirs and of ours that has taken over its weights, at tokens that are real."""
+    import transformers
+
+    torch.manual_seed(0)
+    kind = getattr(transformers, theirs)
+    module = kind(kind.config_class(vocab_size=50, **options)).to(dtype).eval()
+    tokens, real = torch.randint(1, 50, (3, 11)), torch.ones(3, 11, dtype=torch.bool)
+    real[1, 7:] = False
+    with torch.no_grad():
+        model = ours.from_huggingface(module)
+        if ours is T5:
+            found = model(tokens.where(real, 0), tokens).logits
+            output = module(input_ids=tokens, attention_mask=real.long(), decoder_input_ids=tokens)
+            return apart(found, output.logits)
+        output, found = module(tokens, attention_mask=real.long()), model(tokens, mask=real)
+        return apart(getattr(found, "logits", found)[real], output.logits[real])
+
+
+def _models_of_part_four() -> Iterator[Parity]:
+    wide = {"hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 3, "intermediate_size": 30}
+    t5 = {"d_model": 24, "d_kv": 6, "d_ff": 30, "num_layers": 2, "num_heads": 3}
+    rows = [
+        ("GPT`", GPT, "GPT2LMHeadModel", {"n_positions": 32, "n_embd": 24, "n_head": 3, "n_layer": 3}),
+        ("BERT`", BERT, "BertForMaskedLM", wide),
+        ("BERT`, one layer for all", BERT, "AlbertForMaskedLM", wide),
+        ("T5`", T5, "T5ForConditionalGeneration", t5),
+        ("T5`, gated", T5, "T5ForConditionalGeneration", t5 | {"feed_forward_proj": "gated-gelu"}),
+    ]
+    for name, ours, theirs, options in rows:
+        run = partial(_published, ours, theirs, torch.float32, **options)
+        bound = 1e-4 if "gated" in name else 1e-5  # version 1.1 does not scale its logits, which are larger
+        yield Parity(f"`{name}, padded", f"`transformers`, `{theirs}`", bound, run)
+
+
 def _all() -> Iterator[Parity]:
     sdpa, kernel_reg = "`torch.nn.functional.scaled_dot_product_attention`", "`statsmodels` `KernelReg`"
     for dtype, bound in [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.float16, 1e-2), (torch.bfloat16, 1e-1)]:
@@ -226,6 +262,7 @@ def _all() -> Iterator[Parity]:
             words = f"`NadarayaWatson`, {name}, {d} {'feature' if d == 1 else 'features'}"
             yield Parity(words, f"{kernel_reg}, `{reg_type}`", 1e-8, partial(_regression, reg_type, d))
     yield from _positions()
+    yield from _models_of_part_four()
 
 
 ALL = tuple(_all())
