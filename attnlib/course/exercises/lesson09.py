@@ -399,8 +399,8 @@ EXERCISES = [
                 "the same number everywhere",
                 _changed_by(lambda x: x + 1),
                 "You add the same number to the whole row, and one of the functions subtracts each row's mean first, "
-                "as layer normalisation does: it cannot notice. Draw the new row at random. (Or did you add up differences "
-                "with their signs? There they cancel.)",
+                "as layer normalisation does: it cannot notice. Draw the new row at random. (Or did you add up "
+                "differences with their signs? There they cancel.)",
             ),
             Misconception(
                 "some output",
