@@ -113,6 +113,20 @@ EXERCISES = [
                 lambda *args: _verdict(*args)[::-1],
                 "The order is by letter, then by counting; yours is the other way round.",
             ),
+            Misconception(
+                "hits among the hits",
+                lambda *args: _verdict(*args) / _verdict(*args).sum(),
+                "Your two shares sum to one. Words in which neither explanation is right count too: divide by the "
+                "number of words in which the places differ.",
+            ),
+            Misconception(
+                "counted",
+                lambda weights, *places: (
+                    (_verdict(weights, *places) * (places[0] != places[1]).sum()).round().astype(int)
+                ),
+                "These are numbers of words. Asked are shares: divide by the number of words in which the places "
+                "differ.",
+            ),
         ],
     ),
     Exercise(
@@ -150,6 +164,21 @@ EXERCISES = [
                 "some error",
                 lambda p, n: 1 - p**n,
                 "This is the share of words with a mistake in them.",
+            ),
+            Misconception(
+                "all wrong",
+                lambda p, n: (1 - p) ** n,
+                "This is the chance that every letter is wrong. Every one must be right.",
+            ),
+            Misconception(
+                "one letter short",
+                lambda p, n: p ** (n - 1),
+                "One letter is missing: a word of n letters needs n of them right, the first as well.",
+            ),
+            Misconception(
+                "times n",
+                lambda p, n: p * n,
+                "p * n is how many letters are right on average. Asked is the chance that all are.",
             ),
         ],
     ),
@@ -197,6 +226,32 @@ EXERCISES = [
                 lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(r * (x @ W + h @ U)),
                 "Your r also closes the input. It belongs to the state alone: x @ W + (r * h) @ U.",
             ),
+            Misconception(
+                "the gates in each other's place",
+                lambda x, h, z, r, W, U: r * h + (1 - r) * np.tanh(x @ W + (z * h) @ U),
+                "z and r stand in each other's place: r belongs inside the tanh, and z mixes the proposal with the "
+                "state before.",
+            ),
+            Misconception(
+                "r closes what it opens",
+                lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(x @ W + ((1 - r) * h) @ U),
+                "Your r hides what it should show. r = 1 lets the proposal see all of the old state: r * h.",
+            ),
+            Misconception(
+                "added",
+                lambda x, h, z, r, W, U: z * h + np.tanh(x @ W + (r * h) @ U),
+                "You added the whole proposal. It comes in with the share that the old state leaves, 1 - z.",
+            ),
+            Misconception(
+                "U transposed",
+                lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(x @ W + U @ (r * h)),
+                "A row stands on the left of its matrix: (r * h) @ U. Yours is U @ (r * h), or uses U transposed.",
+            ),
+            Misconception(
+                "sigmoid",
+                lambda x, h, z, r, W, U: z * h + (1 - z) / (1 + np.exp(-(x @ W + (r * h) @ U))),
+                "You put the proposal through a sigmoid, which is for gates. The proposal has a tanh.",
+            ),
         ],
     ),
     Exercise(
@@ -240,6 +295,11 @@ EXERCISES = [
                 "doubling",
                 lambda n, k: int(np.ceil(np.log(n) / np.log(k))),
                 "A logarithm is right where each layer skips k times as many places as the last. These skip none.",
+            ),
+            Misconception(
+                "not rounded",
+                lambda n, k: n / (k - 1),
+                "Half a layer does not exist: round up to a whole number.",
             ),
         ],
     ),
@@ -289,6 +349,11 @@ EXERCISES = [
                 lambda d: 1,
                 "With 2 n d², the plain cell's, attention is dearer from the first row on. An LSTM has four times as "
                 "many matrices.",
+            ),
+            Misconception(
+                "two projections",
+                lambda d: 3 * d + 1,
+                "You counted two projections. Queries, keys and values are three products: 3 n d².",
             ),
         ],
     ),

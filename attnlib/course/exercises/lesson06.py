@@ -21,12 +21,30 @@ def _agreement(strength):
     return W_Q, W_K
 
 
-def _scores_of_pairs(matrices):
-    """What counts of two matrices: the scaled score of each pair of features."""
-    if not isinstance(matrices, tuple | list) or len(matrices) != 2:
-        raise ValueError("return two matrices, W_Q and W_K")
-    W_Q, W_K = (np.asarray(matrix, dtype=float) for matrix in matrices)
-    return W_Q @ W_K.T / np.sqrt(W_Q.shape[1])
+_FEATURES = ("a singular noun", "a plural noun", "a singular verb", "a plural verb")
+
+
+def _same_scores(expected, got):
+    """What counts of two matrices is the scaled score of each pair of features."""
+    if not isinstance(got, tuple | list) or len(got) != 2:
+        return "Return two matrices, W_Q and W_K."
+    W_Q, W_K = (np.asarray(matrix, dtype=float) for matrix in got)
+    for name, matrix in (("W_Q", W_Q), ("W_K", W_K)):
+        if matrix.ndim != 2 or len(matrix) != 4:
+            return f"{name} has the shape {matrix.shape}. It has a row for each of the four features: (4, d_k)."
+    if W_Q.shape[1] != W_K.shape[1]:
+        return (
+            f"Your queries have {W_Q.shape[1]} numbers and your keys {W_K.shape[1]}. "
+            "They meet in a dot product, so give both the same number of columns."
+        )
+    wanted, came = _between(*expected), _between(W_Q, W_K)
+    wrong = ~np.isclose(came, wanted, rtol=1e-5, atol=1e-6)
+    if not wrong.any():
+        return True
+    i, j = np.argwhere(wrong)[0]
+    return (
+        f"{_FEATURES[i].capitalize()} that asks {_FEATURES[j]} has the score {came[i, j]:.4g}, not {wanted[i, j]:.4g}."
+    )
 
 
 def _between(W_Q, W_K):
@@ -109,13 +127,40 @@ EXERCISES = [
                 lambda X, W_Q, W_K, W_V, i: masked_softmax(scaled_dot(X @ W_Q, X @ W_K).T).T[i] @ (X @ W_V),
                 "Your softmax ran over the queries. It runs over the keys, so that the weights of token i sum to one.",
             ),
+            Misconception(
+                "a column of weights",
+                lambda X, W_Q, W_K, W_V, i: attention(X @ W_Q, X @ W_K, X @ W_V).weights[:, i] @ (X @ W_V),
+                "You took column i of the weights, what each token gives to token i. What token i gives to each is "
+                "row i.",
+            ),
+            Misconception(
+                "scaled by n",
+                lambda X, W_Q, W_K, W_V, i: masked_softmax(X @ W_K @ (X[i] @ W_Q) / np.sqrt(len(X))) @ X @ W_V,
+                "You divided by the root of the number of tokens. It is the size of a query, W_Q.shape[1].",
+            ),
+            Misconception(
+                "scaled by d_v",
+                lambda X, W_Q, W_K, W_V, i: masked_softmax(X @ W_K @ (X[i] @ W_Q) / np.sqrt(W_V.shape[1])) @ X @ W_V,
+                "You divided by the root of the size of a value. What meets in the score are query and key: take "
+                "their size.",
+            ),
+            Misconception(
+                "not divided",
+                lambda X, W_Q, W_K, W_V, i: np.exp(scaled_dot(X[i : i + 1] @ W_Q, X @ W_K)[0]) @ (X @ W_V),
+                "The exponentials are not divided by their sum, so the weights do not sum to one.",
+            ),
+            Misconception(
+                "before it only",
+                lambda X, W_Q, W_K, W_V, i: attention(X[i : i + 1] @ W_Q, X[: i + 1] @ W_K, X[: i + 1] @ W_V).out[0],
+                "Token i sees only itself and what stands before it. Here it attends to all tokens.",
+            ),
         ],
     ),
     Exercise(
         id="06.2",
         title="Each verb finds its subject",
         reference=_agreement,
-        adapt=_scores_of_pairs,
+        compare=_same_scores,
         cases=lambda rng: [(2.0,), (5.0,)],
         hints=(
             "Two numbers are enough for a query: how much it asks for a singular noun, and how much for a plural one. "
@@ -268,6 +313,21 @@ EXERCISES = [
                     attention((W_Qc @ X_c).T, (W_Kc @ X_c).T, (W_Vc @ X_c).T, score=dot).out.T
                 ),
                 "The scores are not divided by the root of the size of a query.",
+            ),
+            Misconception(
+                "swapped",
+                lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Kc, W_Qc, W_Vc),
+                "Queries and keys are swapped: W_Kc made your queries.",
+            ),
+            Misconception(
+                "no softmax",
+                lambda X_c, W_Qc, W_Kc, W_Vc: W_Vc @ X_c @ ((W_Kc @ X_c).T @ (W_Qc @ X_c)) / np.sqrt(len(W_Qc)),
+                "You used the scores as weights. They need the softmax first, down each column.",
+            ),
+            Misconception(
+                "divided by d_k",
+                lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Qc / np.sqrt(len(W_Qc)), W_Kc, W_Vc),
+                "You divided by d_k, the number of rows of Q_c. Take its root.",
             ),
         ],
     ),

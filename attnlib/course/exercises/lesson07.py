@@ -36,6 +36,12 @@ def _at_d_model(X, W_Q, W_K, W_V, W_O, n_heads):
     return _layer(X, W_Q / np.sqrt(n_heads), W_K, W_V, W_O, n_heads)
 
 
+def _interleaved(X, W_Q, W_K, W_V, W_O, n_heads):
+    order = np.arange(len(W_Q)).reshape(-1, n_heads).T.ravel()
+    out = _layer(X, W_Q[:, order], W_K[:, order], W_V[:, order], np.eye(len(W_O)), n_heads)
+    return out[:, np.argsort(order)] @ W_O
+
+
 def _straight(X, W_Q, W_K, W_V, W_O, n_heads):
     q, k, v = ((X @ W).reshape(n_heads, len(X), -1) for W in (W_Q, W_K, W_V))
     return attention(q, k, v).out.reshape(X.shape) @ W_O
@@ -198,6 +204,11 @@ EXERCISES = [
                 "You took turns: own, left, right, own, left, right. The heads are consecutive pieces, all of the "
                 "first head's numbers first.",
             ),
+            Misconception(
+                "all added",
+                lambda d: np.concatenate([2 * np.eye(d), np.eye(d), np.eye(d)]),
+                "The station's own report has the wrong sign: it is subtracted, twice.",
+            ),
         ],
     ),
     Exercise(
@@ -241,7 +252,8 @@ EXERCISES = [
                 "wrong sign",
                 lambda a: 2 - 1 / (a**2 + (1 - a) ** 2),
                 "This is for the sum of the neighbours, where a + (1 - a) = 1. For the difference one sign is minus: "
-                "a - (1 - a).",
+                "a - (1 - a). (Or is it (a - b)² / (a² + b²)? By so much the best w lowers the error: subtract it "
+                "from 2.)",
             ),
             Misconception(
                 "never answers",
@@ -296,6 +308,33 @@ EXERCISES = [
                 "merged at once",
                 _not_merged,
                 "The heads are joined by a reshape alone, which mixes rows. Exchange heads and positions back first.",
+            ),
+            Misconception(
+                "scaled twice",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(
+                    X, W_Q / np.sqrt(len(W_Q) // n_heads), W_K, W_V, W_O, n_heads
+                ),
+                "The scores are divided by the root of d_head twice. attention does it, so you need not.",
+            ),
+            Misconception(
+                "swapped",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_K, W_Q, W_V, W_O, n_heads),
+                "Queries and keys are swapped: W_K made your queries.",
+            ),
+            Misconception(
+                "keys from W_Q",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q, W_Q, W_V, W_O, n_heads),
+                "The keys are made with W_Q, like the queries. They come from W_K.",
+            ),
+            Misconception(
+                "matrices transposed",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q.T, W_K.T, W_V.T, W_O, n_heads),
+                "You transposed the projections, as torch's Linear stores them. Here it is X @ W.",
+            ),
+            Misconception(
+                "interleaved",
+                _interleaved,
+                "Your heads take every n_heads-th column. A head is a consecutive piece of d_head columns.",
             ),
         ],
     ),

@@ -50,6 +50,13 @@ def _turned(x, angles):
     return np.stack(pairs, axis=-1).reshape(x.shape)
 
 
+def _turned_in_place(x):
+    x, angles = x.copy(), _angles(x)
+    x[:, 0::2] = x[:, 0::2] * np.cos(angles) - x[:, 1::2] * np.sin(angles)
+    x[:, 1::2] = x[:, 0::2] * np.sin(angles) + x[:, 1::2] * np.cos(angles)
+    return x
+
+
 def _is_equivariant(f, x, order):
     return bool(np.allclose(f(x[order]), f(x)[order]))
 
@@ -153,7 +160,18 @@ EXERCISES = [
             Misconception(
                 "whole places",
                 lambda places, d: _halves(places.astype(int), d),
-                "You cut off what stands behind the decimal point of the places.",
+                "You cut off or rounded what stands behind the decimal point of the places.",
+            ),
+            Misconception(
+                "one pair fewer",
+                lambda places, d: _in_halves(places[:, None] * 10000.0 ** (-np.arange(d // 2) / (d // 2 - 1))),
+                "Your last hand turns at 1/10000 of the first: the exponent is divided by d/2 - 1, as in "
+                "Tensor2Tensor. In the formula it is 2i/d, and the last hand is a little faster.",
+            ),
+            Misconception(
+                "from one",
+                lambda places, d: _halves(places + 1, d),
+                "You added one to the places. At place 0 all sines are 0 and all cosines 1.",
             ),
         ],
     ),
@@ -197,6 +215,26 @@ EXERCISES = [
                 "product",
                 lambda k, d: np.cos(k * _omega(d)).prod(),
                 "You multiplied the pairs. They add up.",
+            ),
+            Misconception(
+                "half the exponent",
+                lambda k, d: np.cos(k * 10000.0 ** (-np.arange(d // 2) / d)).sum(),
+                "Your exponent is half of what it should be: 2i/d for pair i, not i/d.",
+            ),
+            Misconception(
+                "exponent twice",
+                lambda k, d: np.cos(k * 10000.0 ** (-2 * np.arange(0, d, 2) / d)).sum(),
+                "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
+            ),
+            Misconception(
+                "growing",
+                lambda k, d: np.cos(k / _omega(d)).sum(),
+                "Your hands turn faster from pair to pair. They turn slower: the exponent is negative.",
+            ),
+            Misconception(
+                "one by one",
+                lambda k, d: np.cos(k * _omega(d)),
+                "These are the parts of the pairs. The inner product is their sum.",
             ),
         ],
     ),
@@ -249,6 +287,35 @@ EXERCISES = [
                 lambda x: np.concatenate([_rotary(x)[:, 0::2], _rotary(x)[:, 1::2]], axis=1),
                 "The turn is right, but the columns come back in another order: first all a, then all b. Put each b "
                 "beside its a.",
+            ),
+            Misconception(
+                "in place",
+                _turned_in_place,
+                "The first of each pair is right and the second is not: you wrote the new a into x before the old a "
+                "was used for b. Keep both, a and b, as copies.",
+            ),
+            Misconception(
+                "half the exponent",
+                lambda x: _turned(
+                    x, np.arange(len(x))[:, None] * 10000.0 ** (-np.arange(x.shape[1] // 2) / x.shape[1])
+                ),
+                "Your exponent is half of what it should be: 2i/d for pair i, not i/d.",
+            ),
+            Misconception(
+                "exponent twice",
+                lambda x: _turned(x, np.arange(len(x))[:, None] * _omega(x.shape[1]) ** 2),
+                "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
+            ),
+            Misconception(
+                "not across",
+                lambda x: x * np.repeat(np.cos(_angles(x)) + np.sin(_angles(x)), 2, axis=1),
+                "Each number met only its own sine and cosine. In a turn the two of a pair mix: (a cos - b sin, "
+                "a sin + b cos).",
+            ),
+            Misconception(
+                "second reflected",
+                lambda x: _turned(x, _angles(x)) * np.where(np.arange(x.shape[1]) % 2, -1, 1),
+                "Every b has the wrong sign: it is a sin + b cos. At position 0 nothing should happen.",
             ),
         ],
     ),

@@ -96,7 +96,7 @@ def _attend(x, mask=None):
 
 
 def _models(rng):
-    """Causal; one place off; a window; and one that reads a row without what all its numbers have in common."""
+    """Causal; one place off; a window; one that takes from each row the mean of its numbers; one with idle columns."""
 
     def causally(x):
         return _attend(x, causal(len(x)))
@@ -111,7 +111,11 @@ def _models(rng):
         return causally(x - x.mean(axis=1, keepdims=True))
 
     x = rng.normal(size=(5, 3))
-    return [(f, x) for f in (causally, one_place_off, in_a_window, centred)]
+
+    def with_idle_columns(x):
+        return causally(x) * [0, 1, 0]
+
+    return [(f, x) for f in (causally, one_place_off, in_a_window, centred, with_idle_columns)]
 
 
 def _mean_loss(losses, lengths):
@@ -162,6 +166,16 @@ EXERCISES = [
                 "one too far",
                 lambda n_q, n_k: np.arange(n_k) <= np.arange(n_q)[:, None] + n_k - n_q + 1,
                 "One place of the future is open. Query i stands at i + n_k - n_q, not one further on.",
+            ),
+            Misconception(
+                "offset turned round",
+                lambda n_q, n_k: np.arange(n_k) <= np.arange(n_q)[:, None] + n_q - n_k,
+                "The offset has the wrong sign. Query 0 stands n_k - n_q places in, after what was read before.",
+            ),
+            Misconception(
+                "nothing hidden",
+                lambda n_q, n_k: np.ones((n_q, n_k), dtype=bool),
+                "Yours hides nothing. A query may attend to its own place and what stands before it.",
             ),
         ],
     ),
@@ -244,6 +258,23 @@ EXERCISES = [
                 lambda scores, mask: mask / np.maximum(mask.sum(axis=-1, keepdims=True), 1),
                 "The scores are not in it: what is open gets equal weights.",
             ),
+            Misconception(
+                "a large number subtracted",
+                lambda scores, mask: masked_softmax(scores - 1e9 * ~mask),
+                "In a row with nothing left the same number is subtracted from every score, so it cancels: the row "
+                "got the softmax without a mask. It should be zeros.",
+            ),
+            Misconception(
+                "mask forgotten",
+                lambda scores, mask: masked_softmax(scores),
+                "This is the softmax of all entries: the mask is not in it.",
+            ),
+            Misconception(
+                "one maximum for all",
+                _quietly(lambda scores, mask: _divided(np.where(mask, np.exp(scores - scores.max()), 0))),
+                "You subtracted one number from all rows. Beside a row with a score of 1000, the others become "
+                "exp(-1000) = 0. Each row has a largest score of its own.",
+            ),
         ],
     ),
     Exercise(
@@ -317,6 +348,29 @@ EXERCISES = [
                 "You closed the rows of padding queries too. What they compute is read by nobody; the exercise leaves "
                 "them as they come.",
             ),
+            Misconception(
+                "one too far ahead",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead + 1),
+                "Your window reaches one place too far ahead.",
+            ),
+            Misconception(
+                "one short ahead",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead - 1),
+                "Your window ends one place too early: at most ahead places after the word itself.",
+            ),
+            Misconception(
+                "one key too many",
+                lambda lengths, n, back, ahead: _mask([min(m + 1, n) for m in lengths], n, back, ahead),
+                "One place of padding is open. A sentence of m words has the keys 0 to m - 1: j < m.",
+            ),
+            Misconception(
+                "queries closed instead",
+                lambda lengths, n, back, ahead: (
+                    padding(lengths, n).swapaxes(1, 2)[:, None] & window(n, back=back, ahead=ahead)
+                ),
+                "You closed the rows of the padding and left its columns open. It is as keys that padding must not be "
+                "seen.",
+            ),
         ],
     ),
     Exercise(
@@ -345,7 +399,8 @@ EXERCISES = [
                 "the same number everywhere",
                 _changed_by(lambda x: x + 1),
                 "You add the same number to the whole row, and one of the functions subtracts each row's mean first, "
-                "as layer normalisation does: it cannot notice. Draw the new row at random.",
+                "as layer normalisation does: it cannot notice. Draw the new row at random. (Or did you add up "
+                "differences with their signs? There they cancel.)",
             ),
             Misconception(
                 "some output",
@@ -369,6 +424,12 @@ EXERCISES = [
                 lambda f, x: np.eye(len(x), dtype=bool),
                 "You found that every output reads its own input, and nothing else. Compare all rows of the output, "
                 "not only row s. (Or is your change so small that it drowns in rounding?)",
+            ),
+            Misconception(
+                "one column",
+                lambda f, x: _probe(lambda x: f(x)[:, :1], x),
+                "One of the functions has outputs of which most numbers never change. Did you look at one number, or "
+                "ask that all of them change? An output has changed if any of its numbers has: abs(...).max(axis=1).",
             ),
         ],
     ),
@@ -421,6 +482,23 @@ EXERCISES = [
                 "one by one",
                 lambda losses, lengths: np.array([row[:n].mean() for row, n in zip(losses, lengths, strict=True)]),
                 "That is a mean for each sentence. One number is asked for, over all real words.",
+            ),
+            Misconception(
+                "one too many",
+                lambda losses, lengths: losses[np.arange(losses.shape[1]) <= np.array(lengths)[:, None]].mean(),
+                "One place of padding is in your mean. A sentence of m words has the places 0 to m - 1: j < m.",
+            ),
+            Misconception(
+                "not divided",
+                lambda losses, lengths: losses[padding(lengths, losses.shape[1])[:, 0]].sum(),
+                "This is the sum over the real words. Divide by how many they are.",
+            ),
+            Misconception(
+                "inverted",
+                lambda losses, lengths: np.nanmean(
+                    np.where(padding(lengths, losses.shape[1])[:, 0], np.nan, np.nan_to_num(losses))
+                ),
+                "You took the mean over the padding. True means a real word.",
             ),
         ],
     ),

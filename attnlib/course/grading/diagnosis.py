@@ -136,7 +136,7 @@ def _kind(expected: Leaf, got: Leaf, rules: Rules) -> str:
     words = f"{came}, expected {'a float' if one else 'floats'}."
     if entries_agree(expected, got, rules).all():
         return f"{words} The numbers are right."
-    return f"{words} An integer array drops what stands behind the decimal point."
+    return f"{words} An integer{'' if one else ' array'} drops what stands behind the decimal point."
 
 
 def _not_finite(expected: Leaf, got: Leaf) -> str:
