@@ -47,7 +47,7 @@ no facts; it cannot answer, translate or program; it has seen hardly a word that
 def card(scores: dict[str, Any], settings: dict[str, Any], n_parameters: int) -> str:
     """The card as Markdown; ``scores`` is what `attnlib.pretraining.report` writes, ``settings`` the model's."""
     bits, tokens = scores["bits per character"], scores["tokens"]["trained on"]
-    rows = [f"| {name}s | {value:.3f} |" for name, value in bits.items() if "gram" in name]
+    rows = [f"| {name} | {value:.3f} |" for name, value in bits.items() if "gram" in name]
     n_read = scores["while it was trained"]["steps"][-1] * scores["tokens a step"]
     return TEXT.format(
         parameters=n_parameters / 1e6,
