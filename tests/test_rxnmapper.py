@@ -11,12 +11,12 @@ from transformers import AlbertForMaskedLM
 from attnlib.data.molecules import TOKEN
 from attnlib.data.reactions import reactions
 from attnlib.interventions import cut
-from attnlib.models import pretrained, shipping
+from attnlib.models import folder_of, pretrained
 from attnlib.models.unsharing import unshared
 from attnlib.probes.alignment import points_right
 from attnlib.probes.gaps import fill_gaps
 
-FOLDER = shipping.files("attnlib.models").joinpath("shipped/rxnmapper")
+FOLDER = folder_of("rxnmapper")
 
 
 @pytest.fixture(scope="module")
