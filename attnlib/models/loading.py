@@ -29,10 +29,12 @@ class Part(NamedTuple):
 
     def joined(self, tensors: Mapping[str, Tensor]) -> Tensor:
         """The weight."""
-        found = [
-            tensors[name].T if self.transposed and tensors[name].ndim == 2 else tensors[name] for name in self.names
-        ]
+        found = [self.turned(tensors[name]) for name in self.names]
         return found[0] if len(found) == 1 else torch.cat(found)
+
+    def turned(self, tensor: Tensor) -> Tensor:
+        """From their convention to ours, or back; a bias is the same in both."""
+        return tensor.T if self.transposed and tensor.ndim == 2 else tensor
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,8 @@ class FromHuggingFace:
             raise ValueError(f"model must be as {settings['model_type']} is published; it differs in {unknown[0]}")
         tensors = {}
         for name, part in blueprint.parts.items():
-            turned = own[name].T if part.transposed and own[name].ndim == 2 else own[name]
             names = [blueprint.prefix + one for one in part.names]
-            tensors |= zip(names, turned.to(dtype).chunk(len(names)), strict=True)
+            tensors |= zip(names, part.turned(own[name]).to(dtype).chunk(len(names)), strict=True)
         folder.mkdir(parents=True, exist_ok=True)
         write(folder / WEIGHTS, tensors, {"format": "pt"})
         (folder / CONFIG).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
@@ -160,7 +161,7 @@ class FromHuggingFace:
                 continue
             made[name] = part.joined(there).to(dtype)
             if made[name].shape != own[name].shape:
-                shape = tuple(own[name].T.shape if part.transposed else own[name].shape)
+                shape = tuple(part.turned(own[name]).shape)
                 got = " and ".join(str(tuple(there[one].shape)) for one in part.names)
                 wrong.append(f"{' and '.join(part.names)} must be {shape} in all; got {got}")
         if wrong:

@@ -37,7 +37,10 @@ def ngram_bits(tokens: np.ndarray, held_out: np.ndarray, order: int, n_tokens: i
     >>> round(ngram_bits(row, row[:30], 2, 4, 30), 1)
     0.1
     """
-    log_p = KneserNey(order, n_tokens).fit(tokens).log_probabilities(held_out)
+    return _bits(KneserNey(order, n_tokens).fit(tokens).log_probabilities(held_out), n_characters)
+
+
+def _bits(log_p: np.ndarray, n_characters: int) -> float:
     return float(-log_p.sum() / np.log(2) / n_characters)
 
 
@@ -102,14 +105,14 @@ def _shipped(folder: Path, to: Path) -> dict[str, Any]:
     n_tokens, n_characters = tokenizer.get_vocab_size(), sources["characters"]["held out"]
     text, held_out_text = ("\0".join(texts_of(tokenizer, row)) for row in (tokens, held_out))
     letters, held_out_letters = (np.frombuffer(x.encode(), np.uint8).astype(np.int64) for x in (text, held_out_text))
-    sample = encode(tokenizer, held_out_sample())  # of which readers see where n-grams fail
-    longest = KneserNey(6, n_tokens).fit(tokens)
-    log_p = torch.from_numpy(longest.log_probabilities(sample))
-    write(to / SIX_GRAMS, {"log_p": log_p.to(torch.float16)})
-    bits = {"GPT": float(-log_probabilities(model, held_out).sum() / np.log(2) / n_characters)}
+    bits = {"GPT": _bits(log_probabilities(model, held_out), n_characters)}
     for k in range(1, 7):
-        bits[f"{k}-gram of tokens"] = ngram_bits(tokens, held_out, k, n_tokens, n_characters)
+        counted = KneserNey(k, n_tokens).fit(tokens)
+        bits[f"{k}-gram of tokens"] = _bits(counted.log_probabilities(held_out), n_characters)
         bits[f"{k}-gram of bytes"] = ngram_bits(letters, held_out_letters, k, 256, n_characters)
+    sample = encode(tokenizer, held_out_sample())  # of which readers see where the longest of them fail
+    log_p = torch.from_numpy(counted.log_probabilities(sample))
+    write(to / SIX_GRAMS, {"log_p": log_p.to(torch.float16)})
     bits["xz"] = compressed_bits(text, held_out_text)
     history = json.loads(read(folder / FILE)[1]["attnlib"])
     steps, curve = next(iter(history["metrics"].values()))
