@@ -75,7 +75,7 @@ class BERT(FromHuggingFace, nn.Module):
         self.activation = ACTIVATIONS[config.activation]
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
-                nn.init.normal_(parameter, std=0.02)
+                nn.init.normal_(parameter, std=config.std)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
 

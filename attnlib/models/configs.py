@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attnlib._checks import check_at_least_one, check_one_of, check_share
+from attnlib._checks import check_at_least_one, check_one_of, check_positive, check_share
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.layers import ACTIVATIONS
 from attnlib.nn.positional import KINDS
@@ -57,8 +57,8 @@ class BERTConfig:
 
     ``n_tokens`` is the size of the vocabulary, ``n_max`` the longest text, ``n_segments`` how many texts may stand in
     one row, ``pad`` the token that fills up. ``d_embedding`` is the size of an embedding, ``d_model`` unless given.
-    ``share_layers`` makes all layers one. ``pooler``, ``sentence_head`` and ``masked_head`` say what stands upon the
-    last layer.
+    ``std`` is the standard deviation of the weights at first: narrow models want more. ``share_layers`` makes all
+    layers one. ``pooler``, ``sentence_head`` and ``masked_head`` say what stands upon the last layer.
 
     Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a token outside
     the vocabulary, or a sentence head without the pooler, of which it reads.
@@ -78,6 +78,7 @@ class BERTConfig:
     dropout: float = 0.0
     activation: str = "gelu"
     eps: float = 1e-12
+    std: float = 0.02
     share_layers: bool = False
     widens: bool = False
     pooler: bool = True
@@ -92,6 +93,7 @@ class BERTConfig:
         _check_sizes(self, "n_tokens", "n_max", "n_segments", "d_model", "d_embedding", "n_heads", "n_layers", "d_ff")
         _check_choices(self, activation=ACTIVATIONS)
         _check_words(self, "pad")
+        check_positive("std", self.std)
         if self.sentence_head and not self.pooler:
             raise ValueError("pooler must be True where sentence_head is, which reads what it gives; got False")
 

@@ -1,10 +1,11 @@
-"""A small GPT, trained on real technical English that every installation of the course contains.
+"""What models are pretrained on, and by which loss; and a small GPT, trained on technical English that is installed.
 
 ``make pretrain`` trains it; `attnlib.models.pretrained` opens what the course ships, and `shipped_scores` says what it
 is worth.
 """
 
 from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents
+from attnlib.pretraining.masking import Gapped, gapped_batches, mask_tokens, masked_token_loss
 from attnlib.pretraining.shipped import held_out_sample, shipped_scores, six_gram_log_probabilities
 from attnlib.pretraining.tokens import byte_pairs, encode
 from attnlib.pretraining.windows import log_probabilities, next_token_loss, windows
@@ -12,11 +13,15 @@ from attnlib.pretraining.windows import log_probabilities, next_token_loss, wind
 __all__ = [
     "HELD_OUT",
     "PACKAGES",
+    "Gapped",
     "byte_pairs",
     "documents",
     "encode",
+    "gapped_batches",
     "held_out_sample",
     "log_probabilities",
+    "mask_tokens",
+    "masked_token_loss",
     "next_token_loss",
     "shipped_scores",
     "six_gram_log_probabilities",

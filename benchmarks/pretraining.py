@@ -1,0 +1,287 @@
+"""What lesson 17 changes in BERT, three seeds of each change. ``make seeds`` writes ``PRETRAINING.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import torch
+from machine import described
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div
+from tqdm import tqdm
+
+from attnlib.data.agreement import CLS, MASK, judged, language, other_number, sentences
+from attnlib.models import BERT, BERTConfig
+from attnlib.pretraining import Gapped, gapped_batches, mask_tokens, masked_token_loss
+from attnlib.training import fit, warmup_cosine
+
+SEEDS, STEPS, RATE, BATCH, SHARE = range(3), 450, 4e-3, 64, 0.3
+WORDS = language().words
+SIZES = {"n_tokens": len(WORDS), "n_max": 32, "d_model": 64, "n_heads": 4, "n_layers": 2, "std": 0.1}
+MASKING = {"mask": MASK, "special": (CLS,)}
+TEXTS = torch.from_numpy(sentences(6000, seed=0).tokens)
+FEW = 200  # of them, where there are few
+NEW = sentences(500, seed=1)
+Loss = Callable[[BERT, Gapped], tuple[Tensor, int]]
+
+HEAD = f"""\
+# Changes to BERT, three seeds each
+
+Made by `make seeds`, on {described()}.
+
+{len(TEXTS)} texts of `attnlib.data.agreement`. Unless something else is said: {SIZES["n_layers"]} layers of
+{SIZES["d_model"]}, {STEPS} steps of {BATCH} texts, {100 * SHARE:.0f} % of the tokens chosen. In every cell one
+number a seed. *Bits* are for a hidden token of new texts, of which 15 % are shown as [MASK]; *verbs* are the new texts, in per
+cent, in which the hidden verb's own number is likelier than the other.
+"""
+
+
+def page() -> str:
+    """All tables, as Markdown."""
+    with tqdm(total=66, desc="models") as bar:
+        parts = [HEAD, changes(bar), few_texts(bar), half(bar), labels(bar), following(bar)]
+    return "\n".join(parts)
+
+
+def changes(bar: tqdm) -> str:
+    """One thing changed at a time."""
+    known = mask_tokens(torch.from_numpy(NEW.tokens), len(WORDS), seed=9, share=0.15, **MASKING).chosen.numpy()
+    best = language().missing(NEW.tokens, known)
+    floor = -np.log2(np.take_along_axis(best, NEW.tokens[..., None], axis=-1)[known]).mean()
+    kinds = {
+        "as the lesson": {},
+        "15 % chosen": {"share": 0.15},
+        "50 % chosen": {"share": 0.5},
+        "one layer": {"n_layers": 1},
+        "two layers that are one (ALBERT)": {"share_layers": True},
+        "embeddings of 16, widened (ALBERT)": {"d_embedding": 16},
+    }
+    rows = [["", "parameters", "bits", "verbs", "time"], [":---"] + 4 * ["---:"]]
+    first = 0.0
+    for name, options in kinds.items():
+        start = perf_counter()
+        models = [trained(seed, bar, **options) for seed in SEEDS]
+        seconds = perf_counter() - start
+        first = first or seconds
+        n = sum(p.numel() for p in models[0].parameters())
+        rows.append([name, f"{n:,}", listed(bits, models), listed(verbs, models, 0), f"{seconds / first:.1f}"])
+    return f"\n## One change at a time\n\nThe best there can be is {floor:.2f} bits.\n\n{table(rows)}"
+
+
+def few_texts(bar: tqdm) -> str:
+    """Gaps drawn once, as in BERT's first edition, or anew each time, as in RoBERTa."""
+    fixed = mask_tokens(TEXTS[:FEW], len(WORDS), seed=5, share=SHARE, **MASKING)
+
+    def static(seed: int, step: int) -> Gapped:
+        rows = torch.from_numpy(np.random.default_rng((seed, step)).integers(FEW, size=BATCH))
+        return Gapped(*(part[rows] for part in fixed))
+
+    rows = [["gaps", "bits", "verbs"], [":---", "---:", "---:"]]
+    for name, batches in {"drawn once": static, "drawn anew": None}.items():
+        models = [trained(s, bar, texts=TEXTS[:FEW], batches=batches and partial(batches, s)) for s in SEEDS]
+        rows.append([name, listed(bits, models), listed(verbs, models, 0)])
+    return f"\n## {FEW} texts, each seen {STEPS * BATCH // FEW} times\n\n{table(rows)}"
+
+
+def half(bar: tqdm) -> str:
+    """DistilBERT: a student of one layer, with and without what it gets from a teacher of two."""
+    teachers = [trained(seed, bar) for seed in SEEDS]
+
+    def taught(teacher: BERT) -> Loss:
+        def loss(model: BERT, batch: Gapped) -> tuple[Tensor, int]:
+            with torch.no_grad():
+                wanted = teacher(batch.shown, mask=batch.real)[batch.chosen].log_softmax(-1)
+            given = model.fill(model.encode(batch.shown, mask=batch.real).out[batch.chosen]).log_softmax(-1)
+            return kl_div(given, wanted, reduction="sum", log_target=True), len(wanted)
+
+        return loss
+
+    rows = [["a student of one layer", f"bits, {FEW} texts", f"verbs, {FEW} texts", "bits", "verbs"]]
+    rows.append([":---"] + 4 * ["---:"])
+    ways = {
+        "by itself": (0, 0),
+        "begins as the teacher": (1, 0),
+        "learns what the teacher says": (0, 1),
+        "both": (1, 1),
+    }
+    for name, (begins, learns) in ways.items():
+        row = [name]
+        for n in (FEW, len(TEXTS)):
+            models = []
+            for seed, teacher in zip(SEEDS, teachers, strict=True):
+                start = teacher if begins else None
+                loss = taught(teacher) if learns else masked_token_loss
+                models.append(trained(seed, bar, texts=TEXTS[:n], start=start, loss=loss, steps=150, n_layers=1))
+            row += [listed(bits, models), listed(verbs, models, 0)]
+        rows.append(row)
+    words = f"150 steps. The teachers: {listed(bits, teachers)} bits, {listed(verbs, teachers, 0)} % of the verbs."
+    return f"\n## Half the layers (DistilBERT)\n\n{words}\n\n{table(rows)}"
+
+
+def labels(bar: tqdm) -> str:
+    """Is the verb's number wrong? By the number of labels, with and without pretraining."""
+    tokens, wrong, right = judged(1000, seed=2)
+    asked, answer = torch.from_numpy(tokens), torch.from_numpy(wrong)
+    nearest = (right.nearest == right.plural).mean()  # who goes by the nearest noun judges these alone rightly
+
+    def tuned(seed: int, n: int, model: BERT, steps: int, rate: float, *, frozen: bool = False) -> float:
+        x, y, _ = judged(n, seed=(3, seed))
+        x, y = torch.from_numpy(x), torch.from_numpy(y)
+
+        def batch(step: int) -> tuple[Tensor, Tensor]:
+            rows = torch.from_numpy(np.random.default_rng((seed, step)).integers(n, size=32))
+            return x[rows], y[rows]
+
+        def loss(model: BERT, batch: tuple[Tensor, Tensor]) -> Tensor:
+            return cross_entropy(model.follows(model.encode(batch[0], mask=batch[0] != 0).out), batch[1])
+
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(not frozen or name.startswith(("pool", "relate")))
+        schedule = warmup_cosine(steps // 10, steps)
+        fit(model, batch, loss, steps=steps, lr=rate, seed=seed, schedule=schedule, progress=False)
+        bar.update()
+        with torch.no_grad():
+            return (model.follows(model.encode(asked, mask=asked != 0).out).argmax(-1) == answer).float().mean().item()
+
+    models = [trained(seed, bar) for seed in SEEDS]
+    states = [model.state_dict() for model in models]
+    counts = (16, 64, 256, 1024)
+    rows = [["", *(f"{n} labels" for n in counts)], [":---"] + len(counts) * ["---:"]]
+    ways = {
+        "pretrained, all of it trained on, 150 steps": (True, 150, 1e-3, False),
+        "pretrained, only the last two layers of numbers, 150 steps": (True, 150, 1e-2, True),
+        "from scratch, 150 steps": (False, 150, 1e-3, False),
+        "from scratch, 600 steps": (False, 600, 2e-3, False),
+    }
+    for name, (begins, steps, rate, frozen) in ways.items():
+        row = [name]
+        for n in counts:
+            shares = []
+            for seed, state in zip(SEEDS, states, strict=True):
+                torch.manual_seed(seed)
+                model = BERT(BERTConfig(**SIZES))
+                if begins:
+                    model.load_state_dict(state)
+                shares.append(tuned(seed, n, model, steps, rate, frozen=frozen))
+            row.append(", ".join(f"{100 * share:.0f}" for share in shares))
+        rows.append(row)
+    words = f"Per cent of 1,000 new texts. Who goes by the nearest noun gets {100 * nearest:.0f}, guessing 50."
+    return f"\n## Is the verb's number wrong?\n\n{words}\n\n{table(rows)}"
+
+
+def following(bar: tqdm) -> str:
+    """Does the second sentence follow? It is of the first one's theme, or drawn anew."""
+
+    def pairs(n: int, seed: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, np.ndarray]:
+        a, b = sentences(2 * n, seed=(*seed, 0)), sentences(2 * n, seed=(*seed, 1))
+        follows = np.random.default_rng(seed).permutation(np.arange(n) % 2)
+        second = np.empty(n, int)
+        for theme in range(2):  # for each first sentence one of its theme, where it follows
+            rows = np.flatnonzero((a.theme[:n] == theme) & (follows == 1))
+            second[rows] = np.flatnonzero(b.theme == theme)[: len(rows)]
+        second[follows == 0] = np.random.default_rng((*seed, 2)).permutation(2 * n)[: (follows == 0).sum()]
+        x = np.concatenate([a.tokens[:n], b.tokens[second]], axis=1)
+        same = a.theme[:n] == b.theme[second]
+        segments = np.repeat([[0] * 16 + [1] * 16], n, axis=0)
+        return torch.from_numpy(x), torch.from_numpy(segments), torch.from_numpy(follows), same
+
+    def loss(model: BERT, batch: tuple[Gapped, Tensor, Tensor]) -> Tensor:
+        gapped, segments, follows = batch
+        out = model.encode(gapped.shown, mask=gapped.real, segments=segments).out
+        filled = cross_entropy(model.fill(out[gapped.chosen]), gapped.tokens[gapped.chosen])
+        return filled + cross_entropy(model.follows(out), follows)
+
+    def batch(seed: int, step: int) -> tuple[Gapped, Tensor, Tensor]:
+        x, segments, follows, _ = pairs(BATCH, (4, seed, step))
+        gaps = mask_tokens(x, len(WORDS), seed=(seed, step), share=SHARE, **MASKING)
+        return gaps, segments, follows
+
+    x, segments, follows, same = pairs(1000, (5,))
+    shares = {"the model": [], "by which theme is likelier": [_by_theme(x.numpy(), follows.numpy())]}
+    shares["who knows both themes"] = [(same == (follows == 1).numpy()).mean()]
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        model = BERT(BERTConfig(**SIZES))
+        schedule = warmup_cosine(STEPS // 10, STEPS)
+        fit(model, partial(batch, seed), loss, steps=STEPS, lr=RATE, seed=seed, schedule=schedule, progress=False)
+        bar.update()
+        with torch.no_grad():
+            guess = model.follows(model.encode(x, mask=x != 0, segments=segments).out).argmax(-1)
+        shares["the model"].append((guess == follows).float().mean().item())
+    rows = [["", "right"], [":---", "---:"]]
+    rows += [[name, ", ".join(f"{100 * share:.0f}" for share in found)] for name, found in shares.items()]
+    words = "Per cent of 1,000 new pairs, half of which follow: the second sentence is of the first one's theme. The\n"
+    words += "others are drawn anew, and half of them are of the same theme, too. Trained together with the gaps."
+    return f"\n## Does the second sentence follow?\n\n{words}\n\n{table(rows)}"
+
+
+def _by_theme(x: np.ndarray, follows: np.ndarray) -> float:
+    """The best there can be without grammar: is it likelier that both are of one theme?"""
+    themes = [language(theme) for theme in range(2)]
+    first, second = (np.stack([one.log_probability(part) for one in themes]) for part in (x[:, :16], x[:, 16:]))
+    apart = np.logaddexp(*first) + np.logaddexp(*second) - 2 * np.log(2)
+    together = np.logaddexp(*(first + second)) - np.log(2)
+    return ((together > apart) == (follows == 1)).mean()
+
+
+def trained(
+    seed: int,
+    bar: tqdm,
+    *,
+    texts: Tensor = TEXTS,
+    share: float = SHARE,
+    steps: int = STEPS,
+    batches: Callable[[int], Gapped] | None = None,
+    start: BERT | None = None,
+    loss: Loss = masked_token_loss,
+    **sizes: object,
+) -> BERT:
+    """A model that fills gaps. ``start`` gives it its weights, as far as it has layers for them."""
+    torch.manual_seed(seed)
+    model = BERT(BERTConfig(**SIZES | sizes))
+    if start is not None:
+        model.load_state_dict({name: x for name, x in start.state_dict().items() if name in model.state_dict()})
+    batches = batches or gapped_batches(texts, BATCH, len(WORDS), seed=seed, share=share, **MASKING)
+    schedule = warmup_cosine(steps // 10, steps)
+    fit(model, batches, loss, steps=steps, lr=RATE, seed=seed, schedule=schedule, progress=False)
+    bar.update()
+    return model
+
+
+@torch.no_grad()
+def bits(model: BERT) -> float:
+    """For a hidden token of the new texts."""
+    known = mask_tokens(torch.from_numpy(NEW.tokens), len(WORDS), seed=9, share=0.15, **MASKING)
+    shown = known.tokens.masked_fill(known.chosen, MASK)
+    logits = model(shown, mask=known.real)[known.chosen]
+    return cross_entropy(logits, known.tokens[known.chosen]).item() / np.log(2)
+
+
+@torch.no_grad()
+def verbs(model: BERT) -> float:
+    """Per cent of the new texts in which the verb's own number is likelier."""
+    x, rows, places = torch.from_numpy(NEW.tokens), torch.arange(len(NEW.tokens)), torch.from_numpy(NEW.verb)
+    verb = x[rows, places]
+    other = torch.tensor([other_number(int(token)) for token in verb])
+    shown = x.clone()
+    shown[rows, places] = MASK
+    logits = model(shown, mask=x != 0)[rows, places]
+    return 100 * (logits[rows, verb] > logits[rows, other]).float().mean().item()
+
+
+def listed(measure: Callable[[BERT], float], models: Sequence[BERT], digits: int = 2) -> str:
+    """What is measured of each, with commas."""
+    return ", ".join(f"{measure(model):.{digits}f}" for model in models)
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Markdown."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "PRETRAINING.md").write_text(page(), encoding="utf-8")
