@@ -35,8 +35,8 @@ Made by `make seeds`, on {described()}.
 
 {len(TEXTS)} texts of `attnlib.data.agreement`. Unless something else is said: {SIZES["n_layers"]} layers of
 {SIZES["d_model"]}, {STEPS} steps of {BATCH} texts, {100 * SHARE:.0f} % of the tokens chosen. In every cell one
-number a seed. *Bits* are for a hidden token of new texts, of which 15 % are shown as [MASK]; *verbs* are the new texts, in per
-cent, in which the hidden verb's own number is likelier than the other.
+number a seed. *Bits* are for a hidden token of new texts, of which 15 % are shown as [MASK]. *Verbs* are the
+new texts, in per cent, in which the hidden verb's own number is likelier than the other.
 """
 
 

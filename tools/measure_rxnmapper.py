@@ -66,11 +66,10 @@ def tokens_of(reaction: Reaction) -> torch.Tensor:
     return torch.tensor(TOKENIZER.encode(reaction.smiles).ids)
 
 
-def same_surroundings(reaction: Reaction, alignment: Alignment) -> np.ndarray:
+def same_surroundings(reaction: Reaction, alignment: Alignment, *, reverse: bool = False) -> np.ndarray:
     """The rule that knows the molecules: the atom whose surroundings are the same the farthest out."""
-    seen, atoms = surroundings(reaction.tokens), np.r_[reaction.reactant_atoms, reaction.product_atoms]
-    queries, keys = (seen[np.searchsorted(atoms, places)] for places in (alignment.queries, alignment.keys))
-    return most_alike(alignment, (queries[:, None] == keys).cumprod(axis=-1).sum(axis=-1))
+    alike = reaction.alike()
+    return most_alike(alignment, alike[:, reaction.right.any(axis=0)].T if reverse else alike)
 
 
 def pointing(order: str, reverse: bool, same: bool) -> list[str]:
@@ -98,7 +97,9 @@ def pointing(order: str, reverse: bool, same: bool) -> list[str]:
         "the best shift for each, known": [
             max((shifted(alignment, step) for step in steps), key=np.mean) for alignment in asked
         ],
-        "the same surroundings": [same_surroundings(*pair) for pair in zip(found, asked, strict=True)],
+        "the same surroundings": [
+            same_surroundings(*pair, reverse=reverse) for pair in zip(found, asked, strict=True)
+        ],
     }
     lines += [f"| {name} | {by_kind(values, found)} |" for name, values in rows.items()]
     random = []
