@@ -554,3 +554,15 @@ def test_claim_43_the_mask_alone_makes_a_gpt():
     x = torch.randn(1, 12, 16)
     assert probes.causality(partial(layers, causal=True), x).ok
     assert not probes.causality(partial(layers, causal=False), x).ok
+
+
+def test_claim_45_shared_layers_save_parameters_and_no_operations():
+    def cost(**options):
+        model = BERT(BERTConfig(n_tokens=300, d_model=64, d_embedding=16, n_heads=4, **options))
+        with FlopCounterMode(display=False) as counter:
+            model.encode(torch.zeros(1, 128, dtype=torch.int64))
+        return sum(p.numel() for p in model.parameters()), counter.get_total_flops()
+
+    (shared, operations), (own, as_many) = cost(share_layers=True), cost()
+    assert operations == as_many
+    assert shared < own / 7

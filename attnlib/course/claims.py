@@ -329,6 +329,13 @@ CLAIMS = (
         ("16",),
         "tests/test_claims.py::test_claim_43_the_mask_alone_makes_a_gpt",
     ),
+    Claim(
+        45,
+        "ALBERT is more efficient than BERT.",
+        "It has a tenth of the parameters, and computes as much: its layers are shared, not saved.",
+        ("17",),
+        "tests/test_claims.py::test_claim_45_shared_layers_save_parameters_and_no_operations",
+    ),
 )
 
 

@@ -151,6 +151,14 @@ LESSONS = (
         "GPT: language models in bits per character, against counting",
         "16_gpt",
     ),
+    Lesson(
+        "17",
+        "What goes in the gap?",
+        4,
+        ("16",),
+        "BERT: gaps, a known floor, few labels, and a head that knows chemistry",
+        "17_bert",
+    ),
 )
 
 
