@@ -66,6 +66,10 @@ def _without_overlap(tokens, context):
     return _normal(found)
 
 
+def _starts_of_what_is_followed(tokens, context):
+    return np.roll(_normal(_matches(tokens, context)), -len(context))
+
+
 def _last_place_missed(tokens, context):
     found = _matches(tokens, context)
     found[-1] = 0
@@ -384,6 +388,11 @@ EXERCISES = [
             Misconception(
                 "the start of the match",
                 lambda tokens, context: _normal(_matches(tokens, context, shift=-len(context))),
+                "The weight is on the first token of the match. The value is the token that came after its last.",
+            ),
+            Misconception(
+                "the start of what is followed",
+                _starts_of_what_is_followed,
                 "The weight is on the first token of the match. The value is the token that came after its last.",
             ),
             Misconception(
