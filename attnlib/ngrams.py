@@ -1,15 +1,18 @@
 r"""N-grams: what comes next, counted. Smoothed by Kneser and Ney, they are what a language model must beat.
 
+A `PageCache` lets them, or any other model, look up what stands further up on the same page.
+
 .. math:: p_k(w \mid h) = \frac{c(hw) - D(c(hw))}{c(h)} + \gamma(h)\, p_{k-1}(w \mid h')
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one
+from attnlib._checks import check_at_least_one, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +20,11 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
     Tokens = Sequence[int] | Int[np.ndarray, " n"]
+    LogP = Float[np.ndarray, " n"]
 
-__all__ = ["KneserNey"]
+__all__ = ["KneserNey", "PageCache", "page_matches"]
+
+TINY = np.finfo(float).tiny  # so that what all give no chance to is no 0 / 0
 
 
 class _Order(NamedTuple):
@@ -122,13 +128,109 @@ class KneserNey:
         return _Order(keys, counts - taken, *sums)
 
     def _checked(self, tokens: Tokens) -> np.ndarray:
-        tokens = np.asarray(tokens)
-        if tokens.ndim != 1 or (tokens.size and not np.issubdtype(tokens.dtype, np.integer)):
-            raise TypeError(f"tokens must be one list of whole numbers; got {tokens.dtype} {tokens.shape}")
+        tokens = _whole_numbers(tokens)
         if tokens.size and not 0 <= tokens.min() <= tokens.max() < self.n_tokens:
             got = tokens.min() if tokens.min() < 0 else tokens.max()
             raise ValueError(f"tokens must be from 0 to {self.n_tokens - 1}; got {got}")
-        return tokens.astype(np.int64)
+        return tokens
+
+
+def page_matches(tokens: Tokens, length: int, *, end: int = 0) -> Float[np.ndarray, " n"]:
+    r"""What exact matches further up on its page say of each token of a text; NaN where there is no match.
+
+    .. math:: a_\ell(t) = \frac{\#\{s < t : x_s = x_t,\ x_{s-\ell \ldots s-1} = x_{t-\ell \ldots t-1}\}}
+              {\#\{s < t : x_{s-\ell \ldots s-1} = x_{t-\ell \ldots t-1}\}}
+
+    Places s are those of the page of t, which begins after a token ``end`` and reaches to the next; so do
+    the ``length`` tokens before them. With length 0 every place matches. It is attention with a 0/1 kernel: keys are
+    what stands before a place, values the token at it.
+
+    Raises ``ValueError`` for a length below 0, ``TypeError`` for tokens that are no whole numbers.
+
+    Source: Kuhn, De Mori (1990) for length 0, a *cache*; Jelinek, Merialdo, Roukos, Strauss (1991) for longer ones.
+
+    >>> page_matches([1, 2, 1, 2, 0, 2], 0).round(1)
+    array([nan, 0. , 0.5, 0.3, 0. , nan])
+    >>> page_matches([1, 2, 1, 2, 0, 2], 1)
+    array([nan, nan, nan,  1.,  0., nan])
+    """
+    tokens, length = _whole_numbers(tokens).tolist(), check_size("length", length)
+    found, start = np.full(len(tokens), np.nan), 0
+    followed: defaultdict[tuple, Counter] = defaultdict(Counter)
+    for t, token in enumerate(tokens):
+        if t - length >= start:
+            here = followed[tuple(tokens[t - length : t])]
+            if here:
+                found[t] = here[token] / here.total()
+            here[token] += 1
+        if token == end:
+            start, followed = t + 1, defaultdict(Counter)
+    return found
+
+
+class PageCache:
+    r"""A model of text mixed with `page_matches` of all lengths up to ``longest``, by weights that are fitted.
+
+    .. math:: p'(x_t) = w_{m} p(x_t) + \sum_{\ell=0}^{m} w_{m \ell}\, a_\ell(t), \qquad
+              w_m + \sum_{\ell=0}^m w_{m \ell} = 1
+
+    Here :math:`m` is the longest match at t; there is one set of weights for each m, and where nothing matches, at the
+    beginning of a page, p stays. Weights are fitted by expectation maximisation, which raises the likelihood at every
+    step: fit them on other pages than those that are scored.
+
+    ``log_p`` are the logarithms of the probabilities that the model gives to each of ``tokens``.
+
+    Raises ``ValueError`` for ``longest`` below 0, or unless there is one ``log_p`` for each token, ``RuntimeError``
+    when it has not been fitted.
+
+    Source: Jelinek, Mercer (1980) for the weights.
+
+    >>> tokens = [1, 2, 1, 2, 1, 2, 0] * 3
+    >>> cache = PageCache(1).fit(np.log(np.full(21, 0.25)), tokens)
+    >>> [w.round(2).tolist() for w in cache.weights]  # of the model, of length 0, of length 1
+    [[0.99, 0.01], [0.33, 0.0, 0.67]]
+    """
+
+    def __init__(self, longest: int, *, end: int = 0) -> None:
+        self.longest, self.end = check_size("longest", longest), end
+
+    def fit(self, log_p: LogP, tokens: Tokens, *, steps: int = 100) -> PageCache:
+        """Fit the weights on some pages, and return the mixture."""
+        steps = check_at_least_one("steps", steps)
+        self.weights = []
+        for m, (_, parts) in enumerate(self._parts(log_p, tokens)):
+            w = np.full(m + 2, 1 / (m + 2))
+            for _ in range(steps if parts.size else 0):
+                share = w[:, None] * parts
+                w = (share / share.sum(axis=0).clip(min=TINY)).mean(axis=1)
+            self.weights.append(w)
+        return self
+
+    def log_probabilities(self, log_p: LogP, tokens: Tokens) -> LogP:
+        """The logarithm of the mixture's probability of each token."""
+        if not hasattr(self, "weights"):
+            raise RuntimeError("fit the weights first, on other pages: PageCache(longest).fit(log_p, tokens)")
+        mixed = np.exp(np.asarray(log_p, dtype=float))
+        for w, (places, parts) in zip(self.weights, self._parts(log_p, tokens), strict=True):
+            mixed[places] = w @ parts
+        return np.log(mixed)
+
+    def _parts(self, log_p: LogP, tokens: Tokens) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each longest match m: where it is, and there the model's probability and those of m + 1 matches."""
+        p = np.exp(np.asarray(log_p, dtype=float))
+        if p.shape != np.shape(tokens):
+            raise ValueError(f"log_p must be one for each token; got {p.shape} for tokens of {np.shape(tokens)}")
+        matches = np.stack([page_matches(tokens, length, end=self.end) for length in range(self.longest + 1)])
+        longest = np.isfinite(matches).sum(axis=0) - 1  # who matches in three tokens matches in two
+        groups = [longest == m for m in range(self.longest + 1)]
+        return [(at, np.vstack([p[at], matches[: m + 1, at]])) for m, at in enumerate(groups)]
+
+
+def _whole_numbers(tokens: Tokens) -> np.ndarray:
+    tokens = np.asarray(tokens)
+    if tokens.ndim != 1 or (tokens.size and not np.issubdtype(tokens.dtype, np.integer)):
+        raise TypeError(f"tokens must be one list of whole numbers; got {tokens.dtype} {tokens.shape}")
+    return tokens.astype(np.int64)
 
 
 def _find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:

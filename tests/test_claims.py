@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -536,8 +537,14 @@ def test_claim_38_training_on_short_sentences_leaves_far_places_untouched():
 
 
 def test_claim_42_gpt_was_published_before_bert():
-    lesson = (NOTEBOOKS / "16_gpt.ipynb").read_text(encoding="utf-8")
-    assert "Dai and Le → ULMFiT → GPT-1 → BERT" in lesson
+    cells = nbformat.read(NOTEBOOKS / "16_gpt.ipynb", as_version=4).cells
+    [cell] = [cell for cell in cells if "claim-42" in cell.metadata.get("tags", [])]
+    rows = [row.strip("| ").split(" | ") for row in cell.source.splitlines() if "](https://" in row]
+    assert [name for name, *_ in rows] == ["Dai and Le", "ULMFiT", "GPT-1", "BERT"]
+    dates = [datetime.strptime(date, "%d %B %Y") for _, date, _ in rows]
+    assert dates == sorted(dates)
+    for date, (_, _, source) in zip(dates, rows, strict=True):  # arXiv's numbers begin with year and month
+        assert "arXiv" not in source or f"[arXiv {date:%y%m}." in source
 
 
 def test_claim_43_the_mask_alone_makes_a_gpt():

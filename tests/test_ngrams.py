@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from attnlib.ngrams import KneserNey
+from attnlib import attention
+from attnlib.ngrams import KneserNey, PageCache, page_matches
 
 
 def text(n=300, size=5, seed=0):
@@ -76,3 +77,65 @@ def test_bad_tokens_are_named():
         model.fit([1])
     with pytest.raises(ValueError, match="order must be at least 1"):
         KneserNey(0, 5)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2])
+def test_a_match_on_the_page_is_attention_to_exact_matches(length):
+    tokens = np.array([*text(60, 4, seed=2), 0, 2, 3, 2, 3, 2])
+    found, start = page_matches(tokens, length), 0
+    for t, token in enumerate(tokens):
+        page = tokens[start:t]
+        n_keys = max(len(page) - length, 0)
+        same = np.array([(page[i : i + length] == tokens[t - length : t]).all() for i in range(n_keys)], dtype=bool)
+        if same.any():
+            value = (page[length:] == token).astype(float)[:, None]
+            out = attention(np.zeros((1, 1)), np.zeros((n_keys, 1)), value, mask=same[None]).out
+            assert found[t] == pytest.approx(out[0, 0])
+        else:
+            assert np.isnan(found[t])
+        start = t + 1 if token == 0 else start
+
+
+def test_a_page_cache_finds_the_weights_with_which_pages_were_written():
+    rng, pages = np.random.default_rng(0), []
+    for _ in range(400):  # half of the time a word of the page is said again, otherwise one of 39 is drawn
+        page = [int(rng.integers(1, 40))]
+        while len(page) < 30:
+            page.append(page[rng.integers(len(page))] if rng.random() < 0.5 else int(rng.integers(1, 40)))
+        pages.append([*page, 0])
+    tokens = np.concatenate(pages)
+    log_p = np.where(tokens > 0, np.log(1 / 39), 0.0)
+    [(_, again)] = PageCache(0).fit(log_p, tokens).weights
+    assert again == pytest.approx(0.5 * 29 / 30, abs=0.02)  # of thirty, one is the end, which only the model gives
+
+
+def test_a_page_cache_is_the_mixture_that_is_most_likely_and_a_distribution():
+    tokens, size = np.array([*text(200, 5, seed=3), 0] * 2), 6
+    log_p = np.full(len(tokens), np.log(1 / size))
+    cache = PageCache(1).fit(log_p, tokens)
+    assert [len(w) for w in cache.weights] == [2, 3]
+    best = cache.log_probabilities(log_p, tokens).sum()
+    for m, w in enumerate(cache.weights):
+        assert w.sum() == pytest.approx(1)
+        other = PageCache(1)
+        other.weights = [0.9 * v + 0.1 / len(v) if i == m else v for i, v in enumerate(cache.weights)]
+        assert other.log_probabilities(log_p, tokens).sum() < best
+    start = [1, 2, 1, 3, 1]
+    total = sum(
+        np.exp(cache.log_probabilities(np.full(6, np.log(1 / size)), [*start, token])[-1]) for token in range(size)
+    )
+    assert total == pytest.approx(1)
+    np.testing.assert_array_equal(cache.log_probabilities(log_p[:1], tokens[:1]), log_p[:1])  # nothing stands before
+
+
+def test_a_page_cache_says_what_is_wrong():
+    with pytest.raises(ValueError, match="longest must not be negative; got -1"):
+        PageCache(-1)
+    with pytest.raises(ValueError, match=r"log_p must be one for each token; got \(2,\) for tokens of \(3,\)"):
+        PageCache(0).fit(np.zeros(2), [1, 2, 3])
+    with pytest.raises(RuntimeError, match="fit the weights first"):
+        PageCache(0).log_probabilities(np.zeros(2), [1, 2])
+    with pytest.raises(TypeError, match="tokens must be one list of whole numbers"):
+        page_matches([0.5], 1)
+    cache = PageCache(0).fit(np.array([0.0, -np.inf]), [1, 2])  # neither gives it a chance
+    assert np.isfinite(cache.weights[0]).all()

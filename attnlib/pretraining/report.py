@@ -109,6 +109,7 @@ def _shipped(folder: Path, to: Path) -> dict[str, Any]:
     for k in range(1, 7):
         counted = KneserNey(k, n_tokens).fit(tokens)
         bits[f"{k}-gram of tokens"] = _bits(counted.log_probabilities(held_out), n_characters)
+    for k in range(1, 10):
         bits[f"{k}-gram of bytes"] = ngram_bits(letters, held_out_letters, k, 256, n_characters)
     sample = encode(tokenizer, held_out_sample())  # of which readers see where the longest of them fail
     log_p = torch.from_numpy(counted.log_probabilities(sample))

@@ -32,6 +32,50 @@ def _normal(weights):
     return weights / max(weights.sum(), 1)
 
 
+def _unguarded(tokens, context):
+    with np.errstate(invalid="ignore"):
+        return _matches(tokens, context) / _matches(tokens, context).sum()
+
+
+def _even_without(tokens, context):
+    found = _matches(tokens, context)
+    return found / found.sum() if found.any() else np.full(len(found), 1 / len(found))
+
+
+def _soft(tokens, context):
+    weights = np.exp(_matches(tokens, context))
+    return weights / weights.sum()
+
+
+def _any_order(tokens, context):
+    k = len(context)
+    found = [sorted(tokens[i - k : i]) == sorted(context) for i in range(k, len(tokens))]
+    return _normal(np.r_[np.zeros(k), found])
+
+
+def _one_match(tokens, context, which):
+    found = _matches(tokens, context)
+    return np.eye(len(found))[np.flatnonzero(found)[which]] if found.any() else found
+
+
+def _without_overlap(tokens, context):
+    found, k = _matches(tokens, context), len(context)
+    for i in range(len(found)):
+        if found[i]:
+            found[i + 1 : i + k] = 0
+    return _normal(found)
+
+
+def _starts_of_what_is_followed(tokens, context):
+    return np.roll(_normal(_matches(tokens, context)), -len(context))
+
+
+def _last_place_missed(tokens, context):
+    found = _matches(tokens, context)
+    found[-1] = 0
+    return _normal(found)
+
+
 def _last_alone(tokens, context):
     return _normal(np.r_[0, np.asarray(tokens[:-1]) == context[-1]].astype(float))
 
@@ -64,6 +108,23 @@ def _answer_sum(log_p, tokens, n_prompt):
     return _answer_loss(log_p, tokens, n_prompt) * (len(tokens) - n_prompt)
 
 
+def _one_of_the_question(log_p, tokens, n_prompt):
+    return _answer_loss(log_p, tokens, n_prompt - 1)
+
+
+def _last_forgotten(log_p, tokens, n_prompt):
+    return _answer_loss(log_p, tokens[:-1], n_prompt)
+
+
+def _unshifted_slice(log_p, tokens, n_prompt):
+    places = np.arange(n_prompt - 1, len(tokens) - 1)
+    return -log_p[places, tokens[places]].mean()
+
+
+def _question_alone(log_p, tokens, n_prompt):
+    return _prompt_too(log_p[:n_prompt], tokens[:n_prompt], n_prompt)
+
+
 def _shifted_back(log_p, tokens, n_prompt):
     places = np.arange(n_prompt, len(tokens) - 1)
     return -log_p[places + 1, tokens[places]].mean()
@@ -80,8 +141,53 @@ def _runs(text, n):
 
 
 def _leaks(train, test, n):
-    known = set().union(*(_runs(text, n) for text in train))
+    known = _known(train, n)
     return [i for i, text in enumerate(test) if _runs(text, n) & known]
+
+
+def _known(train, n):
+    return set().union(*(_runs(text, n) for text in train))
+
+
+def _short_tails(train, test, n):
+    def runs(text):
+        words = text.split()
+        return {tuple(words[i : i + n]) for i in range(len(words))}
+
+    known = set().union(*map(runs, train))
+    return [i for i, text in enumerate(test) if runs(text) & known]
+
+
+def _parts_of_words(train, test, n):
+    runs = [[" ".join(run) for run in _runs(text, n)] for text in test]
+    return [i for i, some in enumerate(runs) if any(run in text for run in some for text in train)]
+
+
+def _every_run(train, test, n):
+    return [i for i, text in enumerate(test) if _runs(text, n) and _runs(text, n) <= _known(train, n)]
+
+
+def _runs_in_any_order(train, test, n):
+    known = {frozenset(run) for run in _known(train, n)}
+    return [i for i, text in enumerate(test) if {frozenset(run) for run in _runs(text, n)} & known]
+
+
+def _last_run_missed(train, test, n):
+    def runs(text):
+        words = text.split()
+        return {tuple(words[i : i + n]) for i in range(len(words) - n)}
+
+    known = set().union(*map(runs, train))
+    return [i for i, text in enumerate(test) if runs(text) & known]
+
+
+def _in_steps(train, test, n):
+    def pieces(text):
+        words = text.split()
+        return {tuple(words[i : i + n]) for i in range(0, len(words) - n + 1, n)}
+
+    known = set().union(*map(pieces, train))
+    return [i for i, text in enumerate(test) if pieces(text) & known]
 
 
 def _whole_texts(train, test, n):
@@ -98,7 +204,7 @@ def _bag(train, test, n):
 
 
 def _beginnings(train, test, n):
-    known = set().union(*(_runs(text, n) for text in train))
+    known = _known(train, n)
     return [i for i, text in enumerate(test) if tuple(text.split()[:n]) in known]
 
 
@@ -149,6 +255,8 @@ _TEST = [
     "the graph is empty or not",
     "the shortest path between two nodes",
     "degree returns true for the root",
+    "print a list of node names",
+    "sorted by degree",
 ]
 
 
@@ -195,6 +303,16 @@ EXERCISES = [
                 lambda log_p, n_characters: -np.log2(np.exp(log_p).mean()),
                 "You took the mean of the probabilities first. What is averaged is the surprise of each.",
             ),
+            Misconception(
+                "not divided",
+                lambda log_p, n_characters: -log_p.sum() / np.log(2),
+                "These are the bits of the whole text. Divide them by its characters.",
+            ),
+            Misconception(
+                "the loss",
+                lambda log_p, n_characters: -log_p.mean(),
+                "This is the mean loss, in nats and per token. Divide the sum by np.log(2), and by the characters.",
+            ),
         ],
     ),
     Exercise(
@@ -207,6 +325,7 @@ EXERCISES = [
             (np.array([2, 2, 2, 7, 2, 2, 5, 2]), np.array([2, 2])),
             (np.array([1, 2, 3, 4]), np.array([4, 3])),
             (np.array([5, 6, 5, 8, 5]), np.array([5])),
+            (np.array([1, 2, 5, 2, 1, 7, 1, 2, 7]), np.array([1, 2])),
         ],
         hints=(
             "Before place i stand tokens[i - k : i], with k = len(context). When is that a match?",
@@ -222,12 +341,13 @@ EXERCISES = [
             Misconception(
                 "not shared",
                 lambda tokens, context: _matches(tokens, context),
-                "The right places, each with weight 1. They share it: all weights sum to one.",
+                "The right places, each with weight 1. They share it. Divide by the number of matches.",
             ),
             Misconception(
                 "over all places",
                 lambda tokens, context: _matches(tokens, context) / len(tokens),
-                "You divided by the number of tokens. Divide by that of the matches, so that the weights sum to one.",
+                "You divided by the number of tokens. Divide by the number of matches, so that the weights sum to "
+                "one.",
             ),
             Misconception(
                 "the last token alone",
@@ -241,12 +361,54 @@ EXERCISES = [
             ),
             Misconception(
                 "the latest match",
-                lambda tokens, context: (
-                    np.eye(len(tokens))[np.flatnonzero(_matches(tokens, context))[-1]]
-                    if _matches(tokens, context).any()
-                    else np.zeros(len(tokens))
-                ),
+                lambda tokens, context: _one_match(tokens, context, -1),
                 "You kept the latest match alone. All of them share the weight.",
+            ),
+            Misconception(
+                "the first match",
+                lambda tokens, context: _one_match(tokens, context, 0),
+                "You kept the first match alone. All of them share the weight.",
+            ),
+            Misconception(
+                "zero by zero",
+                _unguarded,
+                "Where the context does not occur you divide 0 by 0, which gives NaN. There all weights are zero.",
+            ),
+            Misconception(
+                "even without a match",
+                _even_without,
+                "Where nothing matches you gave all tokens the same weight. There all weights are zero.",
+            ),
+            Misconception(
+                "a softmax of 0 and 1",
+                _soft,
+                "You took the softmax of 0 for no match and 1 for a match. A place that does not match has no weight "
+                "at all.",
+            ),
+            Misconception(
+                "the start of the match",
+                lambda tokens, context: _normal(_matches(tokens, context, shift=-len(context))),
+                "The weight is on the first token of the match. The value is the token that came after its last.",
+            ),
+            Misconception(
+                "the start of what is followed",
+                _starts_of_what_is_followed,
+                "The weight is on the first token of the match. The value is the token that came after its last.",
+            ),
+            Misconception(
+                "in any order",
+                _any_order,
+                "You compared the tokens without their order. The context has to match in its order.",
+            ),
+            Misconception(
+                "without overlap",
+                _without_overlap,
+                "You went on searching behind a match. Matches may overlap, and every one counts.",
+            ),
+            Misconception(
+                "the last place",
+                _last_place_missed,
+                "The last place of tokens can be a value as well. Your search ends one too early.",
             ),
         ],
         solution=_solve_weights,
@@ -273,7 +435,8 @@ EXERCISES = [
             Misconception(
                 "the question too",
                 _prompt_too,
-                "You averaged over the question as well. The model is not to learn to ask.",
+                "You averaged over the question as well. Only the answer's tokens count: the model is not to learn "
+                "to ask.",
             ),
             Misconception(
                 "the first token forgotten",
@@ -293,6 +456,49 @@ EXERCISES = [
                 lambda log_p, tokens, n_prompt: -_answer_loss(log_p, tokens, n_prompt),
                 "The right size and the wrong sign: a loss is the negative of the log-probability.",
             ),
+            Misconception(
+                "the question alone",
+                _question_alone,
+                "This is the loss of the question. Only the answer's tokens count.",
+            ),
+            Misconception(
+                "one of the question",
+                _one_of_the_question,
+                "You counted the last token of the question as well. Row n_prompt - 1 speaks of tokens[n_prompt], "
+                "the first of the answer.",
+            ),
+            Misconception(
+                "the last token forgotten",
+                _last_forgotten,
+                "The last token of the answer is missing. The row before the last speaks of it.",
+            ),
+            Misconception(
+                "rows and tokens from one place",
+                _unshifted_slice,
+                "Your rows are right, and your tokens begin one too early. Row i speaks of token i + 1, so take "
+                "tokens[n_prompt:].",
+            ),
+            Misconception(
+                "divided by all",
+                lambda log_p, tokens, n_prompt: _answer_sum(log_p, tokens, n_prompt) / len(tokens),
+                "You divided by the number of all tokens. Divide by that of the answer's.",
+            ),
+            Misconception(
+                "divided by all that are predicted",
+                lambda log_p, tokens, n_prompt: _answer_sum(log_p, tokens, n_prompt) / (len(tokens) - 1),
+                "You divided by all tokens that are predicted, those of the question as well. Divide by the number "
+                "of the answer's.",
+            ),
+            Misconception(
+                "perplexity",
+                lambda log_p, tokens, n_prompt: np.exp(_answer_loss(log_p, tokens, n_prompt)),
+                "This is the perplexity, the exponential of the loss. Return the loss itself.",
+            ),
+            Misconception(
+                "over the vocabulary",
+                lambda log_p, tokens, n_prompt: -log_p[n_prompt - 1 : -1].mean(),
+                "You averaged over all tokens that might have come. Take in each row the one that did.",
+            ),
         ],
     ),
     Exercise(
@@ -309,7 +515,7 @@ EXERCISES = [
             Misconception(
                 "the output counted",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) + n_tokens * d,
-                "You counted a table for the output. It is the table of embeddings, so it costs nothing.",
+                "You counted a table for the output. It is the table of embeddings, so it adds nothing.",
             ),
             Misconception(
                 "no biases",
@@ -335,6 +541,50 @@ EXERCISES = [
                 "one norm in a layer",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 2 * d,
                 "A layer has two norms, one before each sublayer.",
+            ),
+            Misconception(
+                "4 d short in a layer",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 4 * d,
+                "In each layer 4 * d are missing. So many are the biases of four projections, and so many are in two "
+                "norms: you forgot one of these.",
+            ),
+            Misconception(
+                "no biases in the feed-forward network",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 5 * d,
+                "The biases of the feed-forward network are missing: 4 * d where it widens, d where it narrows.",
+            ),
+            Misconception(
+                "no biases, no last norm",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - (n_layers * 9 + 2) * d,
+                "The biases are missing, and so is the norm after the last layer.",
+            ),
+            Misconception(
+                "three projections",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * (d * d + d),
+                "You counted three projections. Queries, keys and values have one each, and the output of attention "
+                "has the fourth.",
+            ),
+            Misconception(
+                "not widened",
+                lambda n_tokens, n_max, d, n_layers: (
+                    _size(n_tokens, n_max, d, n_layers) - n_layers * (6 * d * d + 3 * d)
+                ),
+                "Your feed-forward network stays d wide. It widens to 4 * d.",
+            ),
+            Misconception(
+                "half a feed-forward network",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * (4 * d * d + d),
+                "The feed-forward network has two matrices: one from d to 4 * d, one back.",
+            ),
+            Misconception(
+                "one layer",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, 1),
+                "You counted one layer. There are n_layers of them.",
+            ),
+            Misconception(
+                "the last norm in every layer",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) + (n_layers - 1) * 2 * d,
+                "You counted three norms in a layer. The third stands once, after the last.",
             ),
         ],
         solution=_solve_size,
@@ -363,12 +613,12 @@ EXERCISES = [
             Misconception(
                 "a bag of words",
                 _bag,
-                "You counted words that both have, wherever they stand. They have to follow each other.",
+                "You counted words that both have, wherever they stand. A run is n consecutive words.",
             ),
             Misconception(
                 "beginnings alone",
                 _beginnings,
-                "You looked at the first n words of each test text only. A leak may begin anywhere.",
+                "You looked at the first n words of each test text only. A run may begin anywhere.",
             ),
             Misconception(
                 "across texts",
@@ -379,6 +629,54 @@ EXERCISES = [
                 "the clean ones",
                 lambda train, test, n: [i for i in range(len(test)) if i not in _leaks(train, test, n)],
                 "These are the clean ones. Return those that leak.",
+            ),
+            Misconception(
+                "short ends",
+                _short_tails,
+                "At the end of a text your runs have fewer than n words, and they match too easily. A text of fewer "
+                "than n words has no run.",
+            ),
+            Misconception(
+                "parts of words",
+                _parts_of_words,
+                "You searched for a run in the text as a string, and “a list of node” stands in “a list of nodes”. "
+                "Compare tuples of words.",
+            ),
+            Misconception(
+                "every run",
+                _every_run,
+                "You asked whether every run of a text is known. One that is shared is a leak.",
+            ),
+            Misconception(
+                "runs in any order",
+                _runs_in_any_order,
+                "Your runs are sets, which have no order. The same words in another order are another run: use "
+                "tuples.",
+            ),
+            Misconception(
+                "the last run missed",
+                _last_run_missed,
+                "The last run of each text is missing: there are len(words) - n + 1 of them.",
+            ),
+            Misconception(
+                "in steps of n",
+                _in_steps,
+                "Your runs begin at every n-th word only. A run may begin at any.",
+            ),
+            Misconception(
+                "the texts themselves",
+                lambda train, test, n: [test[i] for i in _leaks(train, test, n)],
+                "These are the texts. Return their places in test.",
+            ),
+            Misconception(
+                "true or false",
+                lambda train, test, n: [i in _leaks(train, test, n) for i in range(len(test))],
+                "You said of each text whether it leaks. Return the places of those that do.",
+            ),
+            Misconception(
+                "the other way round",
+                lambda train, test, n: _leaks(test, train, n),
+                "These are places in train. Return those in test.",
             ),
         ],
         solution=_solve_leaks,
