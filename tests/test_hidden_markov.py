@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def _by_counting(chain, length):
     """The probability of every text: a table with an axis for each word."""
     table = np.zeros((len(chain.words),) * length)
     for states in product(range(len(chain.start)), repeat=length):
-        p = chain.start[states[0]] * np.prod([chain.moves[a, b] for a, b in zip(states, states[1:], strict=False)])
+        p = chain.start[states[0]] * np.prod([chain.moves[a, b] for a, b in pairwise(states)])
         rows = chain.writes[list(states)]
         table += p * np.einsum(rows[0], [0], rows[1], [1], rows[2], [2], rows[3], [3])
     return table

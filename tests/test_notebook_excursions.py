@@ -10,7 +10,7 @@ from building.excursions import FOLDED, core, in_excursions, names
 from building.lessons import HEADER, read_notebook, read_source, to_cells, unrun_notebook, with_slides
 from building.rules import source_problems
 from building.sides import digests
-from building.without import core_problems
+from building.without import core_problems, could_need_one
 
 LESSON = """\
 # 3 · A sum
@@ -173,6 +173,18 @@ def test_a_later_excursion_may_need_an_earlier_one():
 
 def test_the_rest_is_run_without_it(lesson):
     assert core_problems(lesson) == []
+
+
+def test_only_code_behind_an_excursion_could_need_it():
+    before, aside, behind = (
+        Cell("code", "x = 1"),
+        Cell("markdown", "## Excursion: A product"),
+        Cell("markdown", "## End"),
+    )
+    inside, after = Cell("code", "y = 2"), Cell("code", "x + 1")
+    assert not could_need_one([before])
+    assert not could_need_one([before, aside, inside, behind])
+    assert could_need_one([before, aside, inside, behind, after])
 
 
 @pytest.mark.parametrize(

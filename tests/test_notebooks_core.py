@@ -1,4 +1,4 @@
-"""Lessons with excursions, run without them: what is outside must show the same.
+"""Lessons with an excursion before other code, run without their excursions: what is outside must show the same.
 
 A file of its own, so that it runs beside the others.
 """
@@ -7,13 +7,10 @@ import pytest
 
 import build
 from build import COURSE
-from building.excursions import in_excursions
-from building.without import core_problems
+from building.without import core_problems, could_need_one
 
-WITH = [
-    lesson for lesson in COURSE.lessons() if lesson.notebook.exists() and any(in_excursions(build.sources(lesson)))
-]
-NONE = [pytest.param(None, marks=pytest.mark.skip("no lesson has an excursion"), id="none")]
+WITH = [lesson for lesson in COURSE.lessons() if lesson.notebook.exists() and could_need_one(build.sources(lesson))]
+NONE = [pytest.param(None, marks=pytest.mark.skip("no lesson has an excursion before other code"), id="none")]
 
 
 @pytest.mark.parametrize("lesson", WITH or NONE, ids=lambda lesson: lesson.name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 from nbformat import NotebookNode
 
+from .cells import Cell
 from .excursions import in_excursions
 from .lessons import LessonError, LessonFiles, read_notebook, tags_of, to_cell, where
 from .numbers import settle, texts
@@ -21,6 +22,13 @@ def without_excursions(notebook: NotebookNode) -> NotebookNode:
     aside = in_excursions([to_cell(node) for node in core.cells])
     core.cells = [node for node, out in zip(core.cells, aside, strict=True) if not out]
     return core
+
+
+def could_need_one(cells: Sequence[Cell]) -> bool:
+    """Does any code outside stand behind an excursion? What stands before all of them cannot need one."""
+    aside = in_excursions(cells)
+    first = aside.index(True) if True in aside else len(cells)
+    return any(cell.kind == "code" and not out for cell, out in zip(cells[first:], aside[first:], strict=True))
 
 
 def core_problems(lesson: LessonFiles) -> list[str]:

@@ -151,6 +151,21 @@ EXERCISES = [
                 lambda log_p, tokens, chosen: _own(log_p, np.roll(tokens, -1, axis=1))[chosen].mean(),
                 "You compared with the next token, as a GPT does. Here position t is asked for the token at t itself.",
             ),
+            Misconception(
+                "all words",
+                lambda log_p, tokens, chosen: -log_p[chosen].mean(),
+                "You averaged over all words of the vocabulary. At each gap the one that stood there counts.",
+            ),
+            Misconception(
+                "the likeliest",
+                lambda log_p, tokens, chosen: -log_p.max(axis=-1)[chosen].mean(),
+                "You took the log-probability of the likeliest word. Take that of the word that stood there.",
+            ),
+            Misconception(
+                "bits",
+                lambda log_p, tokens, chosen: _gap_loss(log_p, tokens, chosen) / np.log(2),
+                "These are bits. A loss is in nats, as log_p is: no division by ln 2.",
+            ),
         ],
         solution=_solve_gap_loss,
     ),
@@ -210,6 +225,21 @@ EXERCISES = [
                 ),
                 "You put another token at positions that were not chosen. Both conditions need chosen.",
             ),
+            Misconception(
+                "never another",
+                lambda tokens, chosen, lot, another, mask: np.where(chosen & (lot < 0.8), mask, tokens),
+                "The masks are right. Between 0.8 and 0.9 a chosen position shows another token.",
+            ),
+            Misconception(
+                "the mask up to 0.9",
+                lambda tokens, chosen, lot, another, mask: np.where(chosen & (lot < 0.9), mask, tokens),
+                "The mask ends at 0.8. From there to 0.9 another token is shown.",
+            ),
+            Misconception(
+                "overwritten",
+                lambda tokens, chosen, lot, another, mask: np.where(chosen & (lot < 0.9), another, tokens),
+                "Numbers below 0.8 are below 0.9 as well, so the second step overwrote the masks of the first.",
+            ),
         ],
     ),
     Exercise(
@@ -264,6 +294,16 @@ EXERCISES = [
                     np.exp(moves[left] * moves[:, right]) / np.exp(moves[left] * moves[:, right]).sum()
                 ),
                 "These are probabilities already, not scores. To make them sum to one, divide by their sum.",
+            ),
+            Misconception(
+                "two steps from left",
+                lambda moves, left, right: moves[left] @ moves,
+                "This is what stands two places after left. right is known: ask for the word between.",
+            ),
+            Misconception(
+                "added",
+                lambda moves, left, right: (moves[left] + moves[:, right]) / (moves[left] + moves[:, right]).sum(),
+                "You added what both sides say. Both must happen: multiply.",
             ),
         ],
     ),
@@ -321,6 +361,12 @@ EXERCISES = [
                 lambda rows, real: np.where(real[..., None], rows, -np.inf).max(axis=1),
                 "You took the largest number of each column. Here it is to be the mean.",
             ),
+            Misconception(
+                "all real rows",
+                lambda rows, real: (rows * real[..., None]).sum(axis=1) / real.sum(),
+                "You divided by the real rows of all texts together. Each text has a number of its own: "
+                "real.sum(axis=1, keepdims=True).",
+            ),
         ],
     ),
     Exercise(
@@ -371,6 +417,18 @@ EXERCISES = [
                     weights[np.ix_(queries, keys)].argmax(axis=0), np.arange(len(keys))
                 ].mean(),
                 "You asked each key for its largest query. Each query has one largest key: argmax(axis=1).",
+            ),
+            Misconception(
+                "per cent",
+                lambda *case: 100 * _share(*case),
+                "This is in per cent. Asked is the share, from 0 to 1.",
+            ),
+            Misconception(
+                "weight among the keys",
+                lambda weights, queries, keys, right: (
+                    (weights[np.ix_(queries, keys)] * right).sum(axis=1) / weights[np.ix_(queries, keys)].sum(axis=1)
+                ).mean(),
+                "This is the part of the weight on keys that lies on right ones. Asked is how often the largest does.",
             ),
         ],
         solution=_solve_share,
