@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import io
 import re
-import tokenize
+from collections import deque
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -45,6 +44,11 @@ PACKAGES = {
 HELD_OUT = {"networkx": "BSD-3-Clause"}
 
 SKIPPED = {"tests", "test", "testing", "externals", "_vendor", "vendored"}  # other people's code, or hardly English
+BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # what holds statements, in the order of `ast`
+STRING_OR_COMMENT = re.compile(  # from left to right; in a string a # is none, in a comment a quote is none
+    r"""\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?P<comment>\#[^\n]*)""",
+    re.DOTALL,
+)
 SHORTEST = 40  # characters of a paragraph: less is mostly a heading or a name
 
 
@@ -78,12 +82,16 @@ def package_documents(package: str) -> Iterator[str]:
                 source = path.read_text(encoding="utf-8")
                 yield from _docstrings(source)
                 yield from _comments(source)
-            except (SyntaxError, UnicodeDecodeError, tokenize.TokenError):
+            except (SyntaxError, UnicodeDecodeError):
                 continue  # a template, or a file for another version of Python
 
 
 def _docstrings(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    """Docstrings, outermost first, as `ast.walk` finds them: of statements alone, since no expression has one."""
+    todo = deque([ast.parse(source)])
+    while todo:
+        node = todo.popleft()
+        todo.extend(child for field in BLOCKS for child in getattr(node, field, ()))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=False)
             if text:
@@ -93,15 +101,17 @@ def _docstrings(source: str) -> Iterator[str]:
 def _comments(source: str) -> Iterator[str]:
     """Comments on lines that follow each other, joined."""
     block: list[str] = []
-    last = -1
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type != tokenize.COMMENT or token.line[: token.start[1]].strip():
+    last = line = begin = 0
+    for match in STRING_OR_COMMENT.finditer(source):
+        line, begin = line + source.count("\n", begin, match.start()), match.start()
+        before = source[source.rfind("\n", 0, begin) + 1 : begin]
+        if not match["comment"] or before.strip():
             continue
-        if token.start[0] != last + 1 and block:
+        if line != last + 1 and block:
             yield "\n".join(block)
             block = []
-        block.append(token.string.lstrip("#!: ").rstrip())
-        last = token.start[0]
+        block.append(match["comment"].lstrip("#!: ").rstrip())
+        last = line
     if block:
         yield "\n".join(block)
 
