@@ -151,6 +151,14 @@ LESSONS = (
         "GPT: language models in bits per character, against counting",
         "16_gpt",
     ),
+    Lesson(
+        "19",
+        "How can it learn from what it reads?",
+        4,
+        ("02", "16"),
+        "in-context learning: a head that becomes kernel regression, or gradient descent",
+        "19_in_context",
+    ),
 )
 
 
