@@ -32,6 +32,10 @@ def _with_intercept(x, y, query, noise):
     return _ridge(x, y, np.append(query, 1), noise)
 
 
+def _centred(x, y, query, noise):
+    return _ridge(x - x.mean(axis=0), y - y.mean(), query - x.mean(axis=0), noise) + y.mean()
+
+
 def _rows(x, y):
     example = np.column_stack([x, y, np.ones(len(y))])
     before = np.vstack([np.zeros(example.shape[1]), example[:-1]])
@@ -105,6 +109,11 @@ def _by_prompt(questions, right):
     return (right & new).sum(axis=1) / np.maximum(new.sum(axis=1), 1)
 
 
+def _nan_where_none(questions, right):
+    new = ~_asked(questions)
+    return np.where(new.any(axis=0), _shares(right, new), np.nan)
+
+
 def _copy(tokens):
     for i in range(len(tokens) - 2, -1, -1):
         if tokens[i] == tokens[-1]:
@@ -151,6 +160,8 @@ def _function(rng, n, d):
 
 def _quiz(rng, batch, n, kinds):
     questions = rng.integers(kinds, size=(batch, n))
+    if kinds == 3:  # nothing is new from the fourth place on
+        questions[:, :kinds] = np.arange(kinds)
     return questions, rng.random((batch, n)) < np.where(_asked(questions), 0.8, 0.4)
 
 
@@ -191,6 +202,17 @@ EXERCISES = [
                 _softmax_weights,
                 "You made a distribution of the scores. A gradient step uses the dot products as they are, also the "
                 "negative ones.",
+            ),
+            Misconception(
+                "a softmax of plain scores",
+                lambda x, y, query, rate: _softmax_weights(x, y, query, 1.0),
+                "This is a head with its softmax, and without a rate. A gradient step uses the dot products as they "
+                "are.",
+            ),
+            Misconception(
+                "answers to the examples",
+                lambda x, y, query, rate: rate * x @ (x.T @ y) / len(y),
+                "These are the answers for the examples. One was asked for, that of query.",
             ),
             Misconception(
                 "means first",
@@ -257,6 +279,12 @@ EXERCISES = [
                 "You added noise ** 2 to every entry of x.T @ x. It belongs on the diagonal: times np.eye(d).",
             ),
             Misconception(
+                "centred",
+                _centred,
+                "You took the means off first, as scikit-learn's Ridge does unless fit_intercept=False. These planes "
+                "go through the origin.",
+            ),
+            Misconception(
                 "an intercept",
                 _with_intercept,
                 "You gave the plane a height at the origin. Here all planes go through it: no column of ones.",
@@ -310,6 +338,11 @@ EXERCISES = [
                 "no question",
                 lambda x, y: _rows(x, y)[:, : x.shape[1] + 2],
                 "The question is missing: behind the example before it, each row has its own x.",
+            ),
+            Misconception(
+                "no 1",
+                lambda x, y: np.delete(_rows(x, y), x.shape[1] + 1, axis=1),
+                "The 1 is missing. Without it the first row cannot be told from one whose example is zero.",
             ),
             Misconception(
                 "the question first",
@@ -418,6 +451,16 @@ EXERCISES = [
                 "You compared with the question right before only. It may have come at any earlier place.",
             ),
             Misconception(
+                "a count",
+                lambda questions, right: (right & ~_asked(questions)).sum(axis=0),
+                "These are counts. Divide each by how many prompts had a new question there.",
+            ),
+            Misconception(
+                "nothing is NaN",
+                _nan_where_none,
+                "NaN where no question is new. The exercise asks for 0 there.",
+            ),
+            Misconception(
                 "by prompt",
                 _by_prompt,
                 "You have a share for each prompt. One for each place was asked for: sum over prompts, axis 0.",
@@ -462,6 +505,16 @@ EXERCISES = [
                 "the place",
                 _place,
                 "This is the place of the token, and not the token.",
+            ),
+            Misconception(
+                "the place of the copy",
+                lambda tokens: next((i for i in range(len(tokens) - 2, -1, -1) if tokens[i] == tokens[-1]), -1),
+                "This is the place of the copy. The token that followed it is tokens[i + 1].",
+            ),
+            Misconception(
+                "zero for none",
+                lambda tokens: _copy(tokens) if tokens[-1] in tokens[:-1] else 0,
+                "Where there is no earlier copy, the answer is -1: 0 might be a token.",
             ),
             Misconception(
                 "a vote",
