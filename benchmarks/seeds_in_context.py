@@ -52,9 +52,10 @@ INDUCTION = f"""
 
 GPTs (64 wide, one head a layer, sinusoidal positions, first weights five times as large as GPT-2's) read {SYMBOLS}
 symbols in random order that begin again after a period of {PERIODS[0]} to {PERIODS[1]}, {TEXT} symbols in all. Nats
-for a symbol after the first period: no idea costs {np.log(SYMBOLS):.2f}, and whoever knows how often each symbol has
-come so far, and not in which order, pays as the first row says. The last columns are two layers without the head of
-one. 64 texts a step, {STEPS[2]:,} steps for two layers and {STEPS[1]:,} for one.
+for a symbol after the first period: no idea costs {np.log(SYMBOLS):.2f}. The first row is for whoever knows how often
+each symbol has come so far, the second for whoever gives all symbols that stand {PERIODS[0]} to {PERIODS[1]} places
+back the same chance; neither knows the period. The last columns are two layers without the head of one. 64 texts a
+step, {STEPS[2]:,} steps for two layers and {STEPS[1]:,} for one.
 
 """
 
@@ -106,7 +107,8 @@ def _smooth(tick: Callable[[], object]) -> str:
 def _induction(tick: Callable[[], object]) -> str:
     test = repeated(1000, TEXT, PERIODS, n_symbols=SYMBOLS, seed=99)
     rows = [["", "one layer", "two layers", "without the first head", "without the second"], ["---:"] * 5]
-    rows.append(["how often, not in which order", *[f"{_bag(test):.2f}"] * 2, "", ""])
+    rows.append(["how often each has come", *[f"{_bag(test):.2f}"] * 2, "", ""])
+    rows.append([f"what stood {PERIODS[0]} to {PERIODS[1]} back", *[f"{_window(test):.2f}"] * 2, "", ""])
     for seed in SEEDS:
         one, two = (_reader(n_layers, seed, tick) for n_layers in (1, 2))
         found = [_nats(one, test), _nats(two, test)]
@@ -170,6 +172,14 @@ def _bag(data: Repeated) -> float:
     counts = F.one_hot(data.tokens, SYMBOLS).cumsum(1)[:, :-1].double()
     share = counts.gather(-1, data.tokens[:, 1:, None])[..., 0] / counts.sum(-1)
     return -share[_second(data)].log().mean().item()
+
+
+def _window(data: Repeated) -> float:
+    tokens, (low, high) = data.tokens, PERIODS
+    n = tokens.shape[1]
+    found = torch.stack([F.pad(tokens[:, p:] == tokens[:, :-p], (p, 0)) for p in range(low, high + 1)]).double().sum(0)
+    share = found / (torch.arange(n) - low + 1).clamp(1, high - low + 1)
+    return -share[:, 1:][_second(data)].log().mean().item()
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
