@@ -155,7 +155,7 @@ LESSONS = (
         "19",
         "How can it learn from what it reads?",
         4,
-        ("02", "16"),
+        ("16",),
         "in-context learning: a head that becomes kernel regression, or gradient descent",
         "19_in_context",
     ),
