@@ -43,7 +43,7 @@ _MODULES = {
         "variants",
     ],
     "course.": ["claims", "display"],
-    "data.": ["tasks", "text"],
+    "data.": ["functions", "prompts", "tasks", "text"],
     "nn.": ["heads", "layers", "recurrent", "transformer"],
     "regression.": ["kernels"],
 }

@@ -19,6 +19,7 @@ from attnlib import (
     causal,
     data,
     dot,
+    functions,
     gaussian,
     masked_softmax,
     merge_heads,
@@ -573,3 +574,22 @@ def test_claim_45_shared_layers_save_parameters_and_no_operations():
     (shared, operations), (own, as_many) = cost(share_layers=True), cost()
     assert operations == as_many
     assert shared < own / 7
+
+
+def test_claim_44_two_of_eight_tasks_had_examples():
+    lesson = (NOTEBOOKS / "19_in_context.ipynb").read_text(encoding="utf-8")
+    assert "6 of 8 tasks without an example" in lesson
+
+
+def test_claim_50_a_softmax_head_is_a_kernel_and_a_linear_head_a_step():
+    data = functions.hills(50, 21, seed=0)
+    x, y, query = data.x[:, :-1], data.y[:, :-1], data.x[:, -1:]
+    near = attention(query, x, y, score=partial(gaussian, bandwidth=0.3)).out
+    torch.testing.assert_close(attention(query * 2**0.5 / 0.3**2, x, y).out, near)  # on the circle
+    wide = functions.planes(50, 21, seed=0)
+    places, answers, asked = wide.x[:, :-1], wide.y[:, :-1], wide.x[:, -1:]
+    off = attention(asked * 2**0.5 / 0.3**2, places, answers).out
+    assert (off - attention(asked, places, answers, score=partial(gaussian, bandwidth=0.3)).out).abs().mean() > 0.3
+    w = torch.zeros(50, 2, 1, dtype=torch.float64, requires_grad=True)
+    (((x @ w - y) ** 2).mean(dim=(1, 2)).sum() / 2).backward()
+    torch.testing.assert_close(query @ (w - 1.9 * w.grad), 1.9 * (query @ x.mT) @ y / 20)

@@ -330,11 +330,26 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_43_the_mask_alone_makes_a_gpt",
     ),
     Claim(
+        44,
+        "GPT-2 showed few-shot learning.",
+        "Mostly zero-shot: two of its eight tasks put examples into the prompt. GPT-3 was measured by their number.",
+        ("19",),
+        "tests/test_claims.py::test_claim_44_two_of_eight_tasks_had_examples",
+    ),
+    Claim(
         45,
         "ALBERT is more efficient than BERT.",
         "It has a tenth of the parameters, and computes as much: its layers are shared, not saved.",
         ("17",),
         "tests/test_claims.py::test_claim_45_shared_layers_save_parameters_and_no_operations",
+    ),
+    Claim(
+        50,
+        "In-context learning is gradient descent, or kernel regression.",
+        "One head became kernel regression, and without its softmax one gradient step. Three layers came near ridge "
+        "regression in the range of their training, and out of it agreed with none of the methods.",
+        ("19",),
+        "tests/test_claims.py::test_claim_50_a_softmax_head_is_a_kernel_and_a_linear_head_a_step",
     ),
 )
 

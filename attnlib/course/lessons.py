@@ -159,6 +159,14 @@ LESSONS = (
         "BERT: gaps, a known floor, few labels, and a head that knows chemistry",
         "17_bert",
     ),
+    Lesson(
+        "19",
+        "How can it learn from what it reads?",
+        4,
+        ("16",),
+        "in-context learning: a head that becomes kernel regression, or gradient descent",
+        "19_in_context",
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""Data: real sets here; `tasks`, `text` and the languages of the translators, which need torch, by name.
+"""Data: real sets here; `functions`, `prompts`, `tasks`, `text` and the translators' languages need torch, by name.
 
 They know arrays and seeds, and no model.
 """

@@ -1,4 +1,4 @@
-"""What lesson 17 changes in BERT, three seeds of each change. ``make seeds`` writes ``PRETRAINING.md``."""
+"""What lesson 17 changes in BERT, three seeds of each change. ``make seeds`` writes ``SEEDS_GAPS.md``."""
 
 from __future__ import annotations
 
@@ -287,4 +287,4 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "PRETRAINING.md").write_text(page(), encoding="utf-8")
+    (Path(__file__).parent / "SEEDS_GAPS.md").write_text(page(), encoding="utf-8")

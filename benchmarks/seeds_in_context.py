@@ -1,0 +1,190 @@
+"""What lesson 19 has no time to train, five seeds of each. ``make seeds`` writes ``SEEDS_IN_CONTEXT.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from machine import described
+from torch import Tensor
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from attnlib import attention, gaussian
+from attnlib.data.functions import Examples, planes, smooth
+from attnlib.data.prompts import Repeated, repeated
+from attnlib.interventions import cut
+from attnlib.models import GPT, GPTConfig, InContext
+from attnlib.training import fit, warmup_cosine
+
+SEEDS, NOISE, LENGTH = range(5), 0.2, 0.5
+SYMBOLS, PERIODS, TEXT = 16, (8, 16), 32
+STEPS = {1: 4500, 2: 1500}  # one layer has three times as long
+torch.set_default_dtype(torch.float64)  # in single precision another processor ends in another network
+
+WORDS = f"""\
+# Five seeds of what lesson 19 does not train
+
+Made by `make seeds`, on {described()}.
+
+## Planes
+
+The learner of lesson 19 (three layers, 1,200 steps of 32 prompts): mean square error of the next y, by the number of
+examples before it, then with 10 examples whose x are three times as large. 5,000 new prompts; the noise alone is
+{NOISE**2:.2f}. Seeds 0, 1 and 2 are the runs of the lesson.
+
+"""
+
+SMOOTH = f"""
+## Smooth curves
+
+The same learner on draws of a Gaussian process (length {LENGTH}, noise {NOISE}, x between -1 and 1), 2,400 steps of 32
+prompts of up to 20 examples. The exact posterior mean is the best that there is; the kernel regression has the best
+bandwidth for this number of examples.
+
+"""
+
+INDUCTION = f"""
+## Repeats
+
+GPTs (64 wide, one head a layer, sinusoidal positions, first weights five times as large as GPT-2's) read {SYMBOLS}
+symbols in random order that begin again after a period of {PERIODS[0]} to {PERIODS[1]}, {TEXT} symbols in all. Nats
+for a symbol after the first period: no idea costs {np.log(SYMBOLS):.2f}. The first row is for whoever knows how often
+each symbol has come so far, the second for whoever gives all symbols that stand {PERIODS[0]} to {PERIODS[1]} places
+back the same chance; neither knows the period. The last columns are two layers without the head of one. 64 texts a
+step, {STEPS[2]:,} steps for two layers and {STEPS[1]:,} for one.
+
+"""
+
+
+def page() -> str:
+    """All three tables, as Markdown."""
+    with tqdm(total=4 * len(SEEDS), desc="learners") as bar:
+        return WORDS + _planes(bar.update) + SMOOTH + _smooth(bar.update) + INDUCTION + _induction(bar.update)
+
+
+def _planes(tick: Callable[[], object]) -> str:
+    def ridge(x: Tensor, y: Tensor, query: Tensor) -> Tensor:
+        return query @ torch.linalg.solve(x.mT @ x + NOISE**2 * torch.eye(2), x.mT @ y)
+
+    at = (2, 4, 10)
+    test, far = planes(5000, 11, seed=(99, 0)), planes(5000, 11, scale=3.0, seed=(99, 1))
+    rows = [["", *(f"{n} examples" for n in at), "10, three times as large"]]
+    rows += [["---:"] * len(rows[0]), ["ridge", *_by_number(ridge, test, at), *_by_number(ridge, far, at[-1:])]]
+    for seed in SEEDS:
+        model = _learner(partial(planes, 32, 11), 2, 1200, seed)
+        found = [_errors(model, data) for data in (test, far)]
+        rows.append([f"seed {seed}", *(f"{found[0][n]:.3f}" for n in at), f"{found[1][10]:.2f}"])
+        tick()
+    return _table(rows)
+
+
+def _smooth(tick: Callable[[], object]) -> str:
+    def posterior(x: Tensor, y: Tensor, query: Tensor) -> Tensor:
+        k = torch.exp(-((x - x.mT) ** 2) / (2 * LENGTH**2)) + NOISE**2 * torch.eye(x.shape[1])
+        return torch.exp(-((query - x.mT) ** 2) / (2 * LENGTH**2)) @ torch.linalg.solve(k, y)
+
+    def kernel(h: float, x: Tensor, y: Tensor, query: Tensor) -> Tensor:
+        return attention(query, x, y, score=partial(gaussian, bandwidth=h)).out
+
+    at, draw = (2, 5, 10, 20), partial(smooth, n=21, length=LENGTH, noise=NOISE)
+    test = draw(5000, seed=(99, 0))
+    grid = [_by_number(partial(kernel, h), test, at) for h in np.geomspace(0.05, 1, 20)]
+    rows = [["", *(f"{n} examples" for n in at)], ["---:"] * (len(at) + 1)]
+    rows.append(["exact posterior", *_by_number(posterior, test, at)])
+    rows.append(["kernel regression", *(min(column) for column in zip(*grid, strict=True))])
+    rows.append(["nearest", *_by_number(partial(kernel, 1e-3), test, at)])
+    for seed in SEEDS:
+        found = _errors(_learner(partial(draw, 32), 1, 2400, seed), test)
+        rows.append([f"seed {seed}", *(f"{found[n]:.3f}" for n in at)])
+        tick()
+    return _table(rows)
+
+
+def _induction(tick: Callable[[], object]) -> str:
+    test = repeated(1000, TEXT, PERIODS, n_symbols=SYMBOLS, seed=99)
+    rows = [["", "one layer", "two layers", "without the first head", "without the second"], ["---:"] * 5]
+    rows.append(["how often each has come", *[f"{_bag(test):.2f}"] * 2, "", ""])
+    rows.append([f"what stood {PERIODS[0]} to {PERIODS[1]} back", *[f"{_window(test):.2f}"] * 2, "", ""])
+    for seed in SEEDS:
+        one, two = (_reader(n_layers, seed, tick) for n_layers in (1, 2))
+        found = [_nats(one, test), _nats(two, test)]
+        for layer in two.layers:
+            with cut(layer.self_attention, None, None):
+                found.append(_nats(two, test))
+        rows.append([f"seed {seed}", *(f"{nats:.2f}" for nats in found)])
+    return _table(rows)
+
+
+def _learner(draw: Callable[..., Examples], d_x: int, steps: int, seed: int) -> InContext:
+    torch.manual_seed(seed)
+    model = InContext(d_x, 1)
+    schedule = warmup_cosine(60, steps)
+    loss = lambda model, data: ((model(data.x, data.y) - data.y) ** 2).mean()  # noqa: E731
+    fit(model, lambda s: draw(seed=(seed, s)), loss, steps=steps, lr=1e-2, schedule=schedule, progress=False)
+    return model
+
+
+@torch.no_grad()
+def _errors(model: InContext, data: Examples) -> Tensor:
+    return ((model(data.x, data.y) - data.y) ** 2).mean((0, 2))
+
+
+def _by_number(method: Callable[..., Tensor], data: Examples, at: Iterable[int]) -> list[str]:
+    found = (method(data.x[:, :n], data.y[:, :n], data.x[:, n : n + 1]) - data.y[:, n : n + 1] for n in at)
+    return [f"{(error**2).mean():.3f}" for error in found]
+
+
+def _reader(n_layers: int, seed: int, tick: Callable[[], object]) -> GPT:
+    torch.manual_seed(seed)
+    sizes = {"n_tokens": SYMBOLS, "n_max": TEXT, "d_model": 64, "n_heads": 1, "n_layers": n_layers, "d_ff": 64}
+    model, steps = GPT(GPTConfig(**sizes, position="sinusoidal")), STEPS[n_layers]
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight *= 5 if weight.ndim == 2 else 1
+
+    def loss(model: GPT, tokens: Tensor) -> Tensor:
+        return F.cross_entropy(model(tokens[:, :-1]).logits.flatten(0, 1), tokens[:, 1:].flatten())
+
+    def batch(step: int) -> Tensor:
+        return repeated(64, TEXT, PERIODS, n_symbols=SYMBOLS, seed=(seed, step)).tokens
+
+    fit(model, batch, loss, steps=steps, lr=3e-3, schedule=warmup_cosine(50, steps), progress=False)
+    tick()
+    return model
+
+
+def _second(data: Repeated) -> Tensor:
+    """Which of the symbols that are predicted come after the first period, its first symbol aside."""
+    return torch.arange(1, data.tokens.shape[1]) > data.period[:, None]
+
+
+@torch.no_grad()
+def _nats(model: GPT, data: Repeated) -> float:
+    log_p = model(data.tokens[:, :-1]).logits.log_softmax(-1)
+    return -log_p.gather(-1, data.tokens[:, 1:, None])[..., 0][_second(data)].mean().item()
+
+
+def _bag(data: Repeated) -> float:
+    counts = F.one_hot(data.tokens, SYMBOLS).cumsum(1)[:, :-1].double()
+    share = counts.gather(-1, data.tokens[:, 1:, None])[..., 0] / counts.sum(-1)
+    return -share[_second(data)].log().mean().item()
+
+
+def _window(data: Repeated) -> float:
+    tokens, (low, high) = data.tokens, PERIODS
+    n = tokens.shape[1]
+    found = torch.stack([F.pad(tokens[:, p:] == tokens[:, :-p], (p, 0)) for p in range(low, high + 1)]).double().sum(0)
+    share = found / (torch.arange(n) - low + 1).clamp(1, high - low + 1)
+    return -share[:, 1:][_second(data)].log().mean().item()
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "SEEDS_IN_CONTEXT.md").write_text(page(), encoding="utf-8")
