@@ -149,7 +149,7 @@ def labels(bar: tqdm) -> str:
     rows = [["", *(f"{n} labels" for n in counts)], [":---"] + len(counts) * ["---:"]]
     ways = {
         "pretrained, all of it trained on, 150 steps": (True, 150, 1e-3, False),
-        "pretrained, only the last two layers of numbers, 150 steps": (True, 150, 1e-2, True),
+        "pretrained, only the output's two linear layers, 150 steps": (True, 150, 1e-2, True),
         "from scratch, 150 steps": (False, 150, 1e-3, False),
         "from scratch, 600 steps": (False, 600, 2e-3, False),
     }
@@ -165,7 +165,7 @@ def labels(bar: tqdm) -> str:
                 shares.append(tuned(seed, n, model, steps, rate, frozen=frozen))
             row.append(", ".join(f"{100 * share:.0f}" for share in shares))
         rows.append(row)
-    words = f"Per cent of 1,000 new texts. Who goes by the nearest noun gets {100 * nearest:.0f}, guessing 50."
+    words = f"Per cent of 1,000 new texts. Going by the nearest noun gets {100 * nearest:.0f}, guessing 50."
     return f"\n## Is the verb's number wrong?\n\n{words}\n\n{table(rows)}"
 
 

@@ -154,10 +154,11 @@ def matrices(
     colours: Mapping[str, str] | None = None,
     digits: int = 1,
     rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> Picture:
     """Small matrices side by side with their numbers written in, shaded by value; negative ones in purple.
 
-    ``rows`` are words for the rows of the first.
+    ``rows`` are words for the rows of the first, and ``columns`` for its columns.
 
     >>> matrices({"Q": np.eye(2), "K": np.ones((3, 2))}, title="Two matrices")
     Two matrices. 2 plots. (1) Title: Q (2×2). Grid of numbers: 2×2. (2) Title: K (3×2). Grid of numbers: 3×2.
@@ -189,6 +190,7 @@ def matrices(
         for side in ax.spines.values():
             side.set(visible=True, color=colour, linewidth=2)
     axes[0, 0].set_yticks(range(len(rows)), rows)
+    axes[0, 0].set_xticks(range(len(columns)), columns)
     return Picture(fig, title)
 
 

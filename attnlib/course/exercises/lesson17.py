@@ -85,8 +85,8 @@ def _gap_case(rng, shape, size, share):
 
 
 def _shown_case(rng, shape):
-    lot = rng.permutation(np.linspace(0.02, 0.98, shape[0] * shape[1])).reshape(shape)
-    return rng.integers(3, 20, shape), rng.random(shape) < 0.6, lot, rng.integers(20, 40, shape), 2
+    lot = rng.permutation(np.r_[0.8, np.linspace(0.02, 0.98, shape[0] * shape[1] - 1)]).reshape(shape)
+    return rng.integers(3, 20, shape), (rng.random(shape) < 0.6) | (lot == 0.8), lot, rng.integers(20, 40, shape), 2
 
 
 def _moves(rng, n):
@@ -166,6 +166,11 @@ EXERCISES = [
                 lambda log_p, tokens, chosen: _gap_loss(log_p, tokens, chosen) / np.log(2),
                 "These are bits. A loss is in nats, as log_p is: no division by ln 2.",
             ),
+            Misconception(
+                "every gap with every token",
+                lambda log_p, tokens, chosen: -log_p[chosen][:, tokens[chosen]].mean(),
+                "You paired every gap with every gap's token. Give the rows, too: np.arange(n) for n gaps.",
+            ),
         ],
         solution=_solve_gap_loss,
     ),
@@ -240,6 +245,20 @@ EXERCISES = [
                 lambda tokens, chosen, lot, another, mask: np.where(chosen & (lot < 0.9), another, tokens),
                 "Numbers below 0.8 are below 0.9 as well, so the second step overwrote the masks of the first.",
             ),
+            Misconception(
+                "0.8 still masked",
+                lambda tokens, chosen, lot, another, mask: np.where(
+                    chosen & (lot <= 0.8), mask, np.where(chosen & (lot < 0.9), another, tokens)
+                ),
+                "At exactly 0.8 the mask is shown no more: it is for lots below 0.8.",
+            ),
+            Misconception(
+                "mask and another exchanged",
+                lambda tokens, chosen, lot, another, mask: np.where(
+                    chosen & (lot < 0.8), another, np.where(chosen & (lot < 0.9), mask, tokens)
+                ),
+                "You exchanged two: the mask is shown below 0.8, another token from there to 0.9.",
+            ),
         ],
     ),
     Exercise(
@@ -304,6 +323,11 @@ EXERCISES = [
                 "added",
                 lambda moves, left, right: (moves[left] + moves[:, right]) / (moves[left] + moves[:, right]).sum(),
                 "You added what both sides say. Both must happen: multiply.",
+            ),
+            Misconception(
+                "right alone, as it is",
+                lambda moves, left, right: moves[:, right],
+                "This is how often each word leads to right. left says something, too.",
             ),
         ],
     ),
@@ -429,6 +453,11 @@ EXERCISES = [
                     (weights[np.ix_(queries, keys)] * right).sum(axis=1) / weights[np.ix_(queries, keys)].sum(axis=1)
                 ).mean(),
                 "This is the part of the weight on keys that lies on right ones. Asked is how often the largest does.",
+            ),
+            Misconception(
+                "every query with every best",
+                lambda weights, queries, keys, right: right[:, weights[np.ix_(queries, keys)].argmax(axis=1)].mean(),
+                "You paired every query with every query's largest key. Give the rows, too: np.arange(len(queries)).",
             ),
         ],
         solution=_solve_share,
