@@ -159,6 +159,14 @@ LESSONS = (
         "BERT: gaps, a known floor, few labels, and a head that knows chemistry",
         "17_bert",
     ),
+    Lesson(
+        "18",
+        "Can you ask it in words?",
+        4,
+        ("17",),
+        "T5: tasks as text, spans, and a translator against a memory of real texts",
+        "18_t5",
+    ),
 )
 
 
