@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -566,3 +567,18 @@ def test_claim_45_shared_layers_save_parameters_and_no_operations():
     (shared, operations), (own, as_many) = cost(share_layers=True), cost()
     assert operations == as_many
     assert shared < own / 7
+
+
+def test_claim_49_the_form_takes_any_question_and_each_task_must_be_learned():
+    lesson = nbformat.read(NOTEBOOKS / "18_t5.ipynb", as_version=4)
+    printed = ["".join(out.get("text", "") for out in cell.get("outputs", ())) for cell in lesson.cells]
+    by_claim = next(t for t, c in zip(printed, lesson.cells, strict=True) if "claim-49" in c.metadata.get("tags", ()))
+    learned = next(text for text in printed if "digits, three runs" in text)
+
+    def shares(text, name):
+        line = next(line for line in text.splitlines() if name in line)
+        return [int(number) for number in re.findall(r"(\d+) %", line)]
+
+    assert min(shares(learned, "digits, three runs")) > 90
+    assert max(shares(by_claim, "digits larger :")) < 30
+    assert len(shares(by_claim, "digits larger :")) == 3

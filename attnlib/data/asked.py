@@ -43,14 +43,14 @@ def ask(task: str, *numbers: int) -> Example:
 def asked(train: int = 3_000, held_out: int = 200, *, tasks: Sequence[str] = tuple(TASKS), seed: Seed = 0) -> Corpus:
     """Questions of each task, ``train`` to train on and ``held_out``, with one vocabulary for all text.
 
-    No number, and for "larger" no pair of numbers, is asked about twice: who is asked for the digits of a number has
-    never been asked for its English. Held out are the same numbers for each task. Numbers go to 9,999, those that are
-    compared to 99. The vocabulary holds the words of all `TASKS`, whichever are asked.
+    No number is asked about twice, and for "larger" no two numbers in the same order: who is asked for the digits of
+    a number has never been asked for its English. Held out are the same numbers for each task. Numbers go to 9,999,
+    those that are compared to 99. The vocabulary holds the words of all `TASKS`, whichever are asked.
 
     Raises ``ValueError`` when a task is not known, or there are too few numbers.
 
     >>> asked(300, 20)
-    Corpus of 1200 examples and 80 held out; 58 source and 58 target tokens
+    Corpus of 1200 examples and 80 held out; 84 source and 84 target tokens
     """
     train, held_out = check_at_least_one("train", train), check_size("held_out", held_out)
     for task in tasks:
