@@ -37,6 +37,32 @@ def _whole_text(text, spans):
     return _corrupt(text, spans)[0], text
 
 
+def _tail_forgotten(text, spans):
+    source, target = _corrupt(text, spans)
+    rest = len(text.split()) - spans[-1][1]
+    return " ".join(source.split()[: len(source.split()) - rest]), target
+
+
+def _marks_behind(text, spans):
+    words = text.split()
+    target = [word for i, (start, stop) in enumerate(spans) for word in [*words[start:stop], f"<{i}>"]]
+    return _corrupt(text, spans)[0], " ".join(target)
+
+
+def _no_marks_in_source(text, spans):
+    source, target = _corrupt(text, spans)
+    return " ".join(word for word in source.split() if not word.startswith("<")), target
+
+
+def _places_moved(text, spans):
+    """Spans cut out of a list that has become shorter since they were counted."""
+    words, target = text.split(), []
+    for i, (start, stop) in enumerate(spans):
+        target += [f"<{i}>", *words[start:stop]]
+        words[start:stop] = [f"<{i}>"]
+    return " ".join(words), " ".join([*target, f"<{len(spans)}>"])
+
+
 def _solve_corrupt(text, spans):
     words, source, target, end = text.split(), [], [], 0
     for i, (start, stop) in enumerate(spans):
@@ -71,6 +97,15 @@ def _in_turn(source, target):
     """Spans in the order of the target, whatever their numbers."""
     texts = iter(part.split() for part in re.split(r"<\d+>", target)[1:])
     return _filled(source, lambda i: next(texts, []))
+
+
+def _words_before(source, target):
+    parts = [part.split() for part in re.split(r"<\d+>", target)]
+    return _filled(source, lambda i: parts[i])
+
+
+def _one_blank(text):
+    return " ".join(text.split()) if isinstance(text, str) else text
 
 
 def _solve_restore(source, target):
@@ -111,6 +146,20 @@ def _valid_anywhere(written, wanted, possible):
 def _wrong_in_all(written, wanted, possible):
     right, _, invalid = _shares(written, wanted, possible)
     return right, 1 - right, invalid
+
+
+def _possible_in_all(written, wanted, possible):
+    right, other, invalid = _shares(written, wanted, possible)
+    return right, right + other, invalid
+
+
+def _wanted_by_another(written, wanted, possible):
+    return _shares(written, wanted, [set(wanted)] * len(written))
+
+
+def _inside_one(written, wanted, possible):
+    inside = [{a} if any(a in text for text in some) else set() for a, some in zip(written, possible, strict=True)]
+    return _shares(written, wanted, inside)
 
 
 def _part_of_one(written, wanted, possible):
@@ -254,6 +303,27 @@ EXERCISES = [
                 "Your sentinels begin with <1>. The first is <0>.",
             ),
             Misconception(
+                "the rest forgotten",
+                _tail_forgotten,
+                "The source ends with the last sentinel. What stands behind the last span stays: add words[end:].",
+            ),
+            Misconception(
+                "sentinels behind",
+                _marks_behind,
+                "In your target the sentinels stand behind their words. Put each before, and one more at the end.",
+            ),
+            Misconception(
+                "no sentinels in the source",
+                _no_marks_in_source,
+                "The source has no sentinels, so nobody can see where something is missing.",
+            ),
+            Misconception(
+                "places that moved",
+                _places_moved,
+                "You cut each span out of what was left of the text. After the first cut the words have moved: count "
+                "all places in the text as it was.",
+            ),
+            Misconception(
                 "exchanged",
                 lambda text, spans: _corrupt(text, spans)[::-1],
                 "The two are exchanged: what is shown comes first, then what is to be written.",
@@ -307,9 +377,15 @@ EXERCISES = [
             Misconception(
                 "one number on",
                 lambda source, target: _filled(source, lambda i: _parts(target).get(i + 1, [])),
-                "You took the words before each sentinel, or those of the next one. They are the ones that follow it.",
+                "You took the words of the next sentinel. They are the ones that follow the same.",
+            ),
+            Misconception(
+                "the words before",
+                _words_before,
+                "You took the words that stand before each sentinel in the target. They are the ones that follow it.",
             ),
         ],
+        adapt=_one_blank,
         solution=_solve_restore,
     ),
     Exercise(
@@ -353,6 +429,11 @@ EXERCISES = [
                 "first tokens",
                 lambda losses, real: losses[:, 0].mean(),
                 "This is the loss of the first tokens alone.",
+            ),
+            Misconception(
+                "places first",
+                lambda losses, real: np.nanmean((losses * real).sum(axis=0) / real.sum(axis=0)),
+                "You took the mean of each place over the answers. Take that of each answer, over its places.",
             ),
             Misconception(
                 "one sum",
@@ -419,6 +500,23 @@ EXERCISES = [
                 _part_of_one,
                 "You asked whether the words of an answer occur. 'eighty three' is made of words of 'eighty seven' "
                 "and 'sixty three', and is neither.",
+            ),
+            Misconception(
+                "right ones are possible too",
+                _possible_in_all,
+                "Your second share holds the right answers as well. It is for those that are wrong but possible.",
+            ),
+            Misconception(
+                "wanted by another question",
+                _wanted_by_another,
+                "You took an answer as possible if it is the right one of some question. possible[i] says what "
+                "question i allows.",
+            ),
+            Misconception(
+                "a part of one",
+                _inside_one,
+                "You looked for each answer inside the possible ones, as part of a string: 'forty' is not 'forty "
+                "one', and an empty answer is part of every string.",
             ),
             Misconception(
                 "the first word",
@@ -503,6 +601,18 @@ EXERCISES = [
                 _squared,
                 "You took minus the squared distance of unit rows, which is twice the cosine less 2: as if the "
                 "bandwidth were half as large.",
+            ),
+            Misconception(
+                "one length for all",
+                lambda features, bandwidth: _memory_as(features / np.linalg.norm(features), bandwidth, unit=False),
+                "You divided by the length of the whole matrix. Each row has its own: axis=1, keepdims=True.",
+            ),
+            Misconception(
+                "divided by sums",
+                lambda features, bandwidth: _memory_as(
+                    features / features.sum(axis=1, keepdims=True), bandwidth, unit=False
+                ),
+                "You divided each row by its sum. For a cosine, divide by its length, the root of the sum of squares.",
             ),
             Misconception(
                 "no softmax",
