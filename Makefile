@@ -47,7 +47,7 @@ bench: .venv/bench ## compare with other implementations, in about five minutes,
 
 seeds: .venv/tester ## train the translators of lesson 12 from five seeds each, and write benchmarks/SEEDS.md
 	$(PY) benchmarks/seeds.py
-	$(PY) benchmarks/text_to_text.py
+	$(PY) benchmarks/seeds_in_words.py
 
 pretrain: .venv/learner ## train the GPT that the course ships, in an hour or two; killed, it goes on (ARGS="--steps 100")
 	$(PY) -m attnlib.pretraining.train --checkpoint pretraining $(ARGS)

@@ -1,4 +1,4 @@
-"""What lesson 18 changes in its trainings, three seeds each. ``make seeds`` writes ``TEXT_TO_TEXT.md``."""
+"""What lesson 18 changes in its trainings, three seeds each. ``make seeds`` writes ``SEEDS_IN_WORDS.md``."""
 
 from __future__ import annotations
 
@@ -356,4 +356,4 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "TEXT_TO_TEXT.md").write_text(page(), encoding="utf-8")
+    (Path(__file__).parent / "SEEDS_IN_WORDS.md").write_text(page(), encoding="utf-8")
