@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -593,3 +594,18 @@ def test_claim_50_a_softmax_head_is_a_kernel_and_a_linear_head_a_step():
     w = torch.zeros(50, 2, 1, dtype=torch.float64, requires_grad=True)
     (((x @ w - y) ** 2).mean(dim=(1, 2)).sum() / 2).backward()
     torch.testing.assert_close(query @ (w - 1.9 * w.grad), 1.9 * (query @ x.mT) @ y / 20)
+
+
+def test_claim_49_the_form_takes_any_question_and_each_task_must_be_learned():
+    lesson = nbformat.read(NOTEBOOKS / "18_t5.ipynb", as_version=4)
+    printed = ["".join(out.get("text", "") for out in cell.get("outputs", ())) for cell in lesson.cells]
+    by_claim = next(t for t, c in zip(printed, lesson.cells, strict=True) if "claim-49" in c.metadata.get("tags", ()))
+    learned = next(text for text in printed if "digits, three runs" in text)
+
+    def shares(text, name):
+        line = next(line for line in text.splitlines() if name in line)
+        return [int(number) for number in re.findall(r"(\d+) %", line)]
+
+    assert min(shares(learned, "digits, three runs")) > 90
+    assert max(shares(by_claim, "digits larger :")) < 30
+    assert len(shares(by_claim, "digits larger :")) == 3

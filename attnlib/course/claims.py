@@ -344,6 +344,13 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_45_shared_layers_save_parameters_and_no_operations",
     ),
     Claim(
+        49,
+        "T5 unifies all tasks.",
+        "In form: any question can be asked. A task that was not trained is not done, though its parts were.",
+        ("18",),
+        "tests/test_claims.py::test_claim_49_the_form_takes_any_question_and_each_task_must_be_learned",
+    ),
+    Claim(
         50,
         "In-context learning is gradient descent, or kernel regression.",
         "One head became kernel regression, and without its softmax one gradient step. Three layers came near ridge "

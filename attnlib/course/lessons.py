@@ -160,6 +160,14 @@ LESSONS = (
         "17_bert",
     ),
     Lesson(
+        "18",
+        "Can you ask it in words?",
+        4,
+        ("17",),
+        "T5: tasks as text, spans, and a translator against a memory of real texts",
+        "18_t5",
+    ),
+    Lesson(
         "19",
         "How can it learn from what it reads?",
         4,

@@ -4,6 +4,7 @@ They know arrays and seeds, and no model.
 """
 
 from attnlib.data.datasets import digits, engel
+from attnlib.data.interface_texts import interface_texts
 from attnlib.data.reactions import reactions
 
-__all__ = ["digits", "engel", "reactions"]
+__all__ = ["digits", "engel", "interface_texts", "reactions"]

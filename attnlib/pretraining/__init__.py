@@ -7,15 +7,19 @@ is worth.
 from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents
 from attnlib.pretraining.masking import Gapped, gapped_batches, mask_tokens, masked_token_loss
 from attnlib.pretraining.shipped import held_out_sample, shipped_scores, six_gram_log_probabilities
+from attnlib.pretraining.spans import Corrupted, corrupt_spans, draw_spans, restore_spans, sentinel
 from attnlib.pretraining.tokens import byte_pairs, encode
 from attnlib.pretraining.windows import log_probabilities, next_token_loss, windows
 
 __all__ = [
     "HELD_OUT",
     "PACKAGES",
+    "Corrupted",
     "Gapped",
     "byte_pairs",
+    "corrupt_spans",
     "documents",
+    "draw_spans",
     "encode",
     "gapped_batches",
     "held_out_sample",
@@ -23,6 +27,8 @@ __all__ = [
     "mask_tokens",
     "masked_token_loss",
     "next_token_loss",
+    "restore_spans",
+    "sentinel",
     "shipped_scores",
     "six_gram_log_probabilities",
     "windows",

@@ -14,8 +14,9 @@ __all__, __getattr__, __dir__ = lazy(
         "data.french": ["because", "other_gender"],
         "data.numbers": ["english", "german", "number"],
         "training.label_smoothing": ["smoothed_cross_entropy", "smoothing_floor"],
+        "translation.memory": ["TranslationMemory", "letter_pieces"],
         "translation.saved": ["Vocabularies", "open_translator", "save_translator"],
         "translation.model": ["loss", "recipe", "translate", "translator"],
-        "translation.quality": ["bleu", "exact_match"],
+        "translation.quality": ["bleu", "exact_match", "text_scores"],
     },
 )
