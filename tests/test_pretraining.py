@@ -28,6 +28,7 @@ from attnlib.pretraining import (
 )
 from attnlib.pretraining.documentation import package_documents
 from attnlib.pretraining.report import ngram_bits, texts_of
+from attnlib.pretraining.train import main
 from attnlib.training.checkpoint import FILE
 
 
@@ -185,3 +186,20 @@ def test_the_shipped_gpt_beats_counting_on_a_package_that_it_never_saw():
     assert -stored.sum() / np.log(2) / n_characters == pytest.approx(counted[6], rel=0.01)
     scores = shipped_scores()["bits per character"]
     assert scores["GPT"] < 0.95 * min(scores[f"{k}-gram of tokens"] for k in range(1, 7))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--steps", "0", "must be at least 1; got 0"),
+        ("--lr", "fast", "must be a number; got fast"),
+        ("--seed", "-1", "must not be negative; got -1"),
+        ("--checkpoint", "", "must name a folder; got nothing"),
+    ],
+)
+def test_the_command_names_an_option_that_is_wrong_before_it_reads_anything(option, value, said, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--checkpoint", str(tmp_path / "run"), f"{option}={value}"])
+    assert ended.value.code == 2
+    assert f"argument {option}: {said}" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnlib._command_line import count, folder_name, rate, seed
+
 if TYPE_CHECKING:
     import torch
     from tokenizers import Tokenizer
@@ -58,15 +60,21 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--checkpoint", metavar="FOLDER", required=True, help="where all is kept; a run that is there is gone on with")
-    add("--steps", metavar="N", type=int, default=8000, help="steps in all")
-    add("--batch", metavar="N", type=int, default=BATCH, help=f"windows of {LENGTH} tokens at each step")
-    add("--lr", metavar="X", type=float, default=2e-3, help="the highest learning rate")
-    add("--d-model", metavar="N", type=int, default=192, help="numbers in a row")
-    add("--n-heads", metavar="N", type=int, default=6, help="heads of an attention")
-    add("--layers", metavar="N", type=int, default=5, help="layers")
-    add("--seed", metavar="N", type=int, default=0, help="of the first weights, and of the windows")
-    add("--save-every", metavar="N", type=int, default=100, help="steps from one checkpoint to the next")
+    add(
+        "--checkpoint",
+        metavar="FOLDER",
+        type=folder_name,
+        required=True,
+        help="where all is kept; a run that is there is gone on with",
+    )
+    add("--steps", metavar="N", type=count, default=8000, help="steps in all")
+    add("--batch", metavar="N", type=count, default=BATCH, help=f"windows of {LENGTH} tokens at each step")
+    add("--lr", metavar="X", type=rate, default=2e-3, help="the highest learning rate")
+    add("--d-model", metavar="N", type=count, default=192, help="numbers in a row")
+    add("--n-heads", metavar="N", type=count, default=6, help="heads of an attention")
+    add("--layers", metavar="N", type=count, default=5, help="layers")
+    add("--seed", metavar="N", type=seed, default=0, help="of the first weights, and of the windows")
+    add("--save-every", metavar="N", type=count, default=100, help="steps from one checkpoint to the next")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU where there is one")
     add(
         "--precision",

@@ -10,8 +10,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, NoReturn
+
+from attnlib._command_line import count, folder_name, rate, seed
 
 if TYPE_CHECKING:
     import torch
@@ -69,21 +70,39 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--checkpoint",
         metavar="FOLDER",
-        type=_folder,
+        type=folder_name,
         required=True,
         default=argparse.SUPPRESS,
         help="where all is written",
     )
     add = parser.add_argument
-    add("--steps", metavar="N", type=_count, default=700, help="in all; the learning rate falls to 0 at the last")
-    add("--seed", metavar="N", type=_seed, default=0, help="of the first weights, the batches and dropout")
-    add("--batch", metavar="N", type=_count, default=64, help="pairs in a step, those of all processes together")
-    add("--lr", metavar="X", type=_rate, default=3e-3, help="the highest learning rate")
-    add("--d-model", metavar="N", type=_count, default=64, help="numbers in a row")
-    add("--n-heads", metavar="N", type=_count, default=4, help="heads of an attention, which divide --d-model")
-    add("--layers", metavar="N", type=_count, default=2, help="of the encoder, and of the decoder")
+    add(
+        "--steps",
+        metavar="N",
+        type=count,
+        default=700,
+        help="in all; the learning rate falls to 0 at the last",
+    )
+    add("--seed", metavar="N", type=seed, default=0, help="of the first weights, the batches and dropout")
+    add(
+        "--batch",
+        metavar="N",
+        type=count,
+        default=64,
+        help="pairs in a step, those of all processes together",
+    )
+    add("--lr", metavar="X", type=rate, default=3e-3, help="the highest learning rate")
+    add("--d-model", metavar="N", type=count, default=64, help="numbers in a row")
+    add(
+        "--n-heads",
+        metavar="N",
+        type=count,
+        default=4,
+        help="heads of an attention, which divide --d-model",
+    )
+    add("--layers", metavar="N", type=count, default=2, help="of the encoder, and of the decoder")
     add("--dropout", metavar="P", type=float, default=0.0, help="the chance that a number is dropped in training")
-    add("--save-every", metavar="N", type=_count, default=100, help="steps from one checkpoint to the next")
+    add("--save-every", metavar="N", type=count, default=100, help="steps from one checkpoint to the next")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU where there is one")
     return parser
 
@@ -138,44 +157,6 @@ def _is_first() -> bool:
 def _say(text: str) -> None:
     if _is_first():
         print(text, file=sys.stderr)
-
-
-def _size(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be an integer; got {text}") from None
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"must not be negative; got {text}")
-    return number
-
-
-def _seed(text: str) -> int:
-    if _size(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"must be below 2**63; got {text}")
-    return int(text)
-
-
-def _folder(text: str) -> str:
-    if not text:
-        raise argparse.ArgumentTypeError("must name a folder; got nothing")
-    return text
-
-
-def _count(text: str) -> int:
-    if _size(text) == 0:
-        raise argparse.ArgumentTypeError("must be at least 1; got 0")
-    return int(text)
-
-
-def _rate(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number; got {text}") from None
-    if not (isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"must be positive and finite; got {text}")
-    return number
 
 
 if __name__ == "__main__":
