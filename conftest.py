@@ -5,6 +5,7 @@ This file lies at the root because pytest hands a lesson in ``notebooks/`` only 
 
 import os
 import re
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,9 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="attnlib-")
 os.environ.update(environment(Path(SCRATCH.name)))
 nbval.kernel.start_new_kernel = patient(nbval.kernel.start_new_kernel)
 IPyNbCell.compare_outputs = lenient(IPyNbCell.compare_outputs)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell started this in the background; tests stop programs
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LESSON = re.compile(r"notebooks/(\d\d)_\w+\.ipynb(?=::)")
 ADVICE = """\
