@@ -9,7 +9,7 @@ import torch
 
 from attnlib._checks import check_size
 
-__all__ = ["Seed", "generator", "integers", "tensors"]
+__all__ = ["Seed", "extended", "generator", "integers", "tensors"]
 
 Seed = int | Sequence[int]
 
@@ -33,6 +33,15 @@ def generator(seed: Seed) -> np.random.Generator:
     if not seed:
         raise ValueError("seed must hold at least one integer; got none")
     return np.random.default_rng([*(check_size(f"seed[{i}]", part) for i, part in enumerate(seed)), len(seed)])
+
+
+def extended(seed: Seed, *parts: int) -> tuple[int, ...]:
+    """The seed of a part of what ``seed`` makes: other random numbers than those of the whole, and of other parts.
+
+    >>> extended(5, 0), extended((5, 0), 7)
+    ((5, 0), (5, 0, 7))
+    """
+    return (*(seed if isinstance(seed, tuple | list) else (seed,)), *parts)
 
 
 def integers(name: str, values: Iterable[int]) -> list[int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnlib._checks import check_one_of
-from attnlib._seeds import Seed, generator
+from attnlib._seeds import Seed, extended, generator
 from attnlib.data.hidden_markov import HiddenMarkov
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ def judged(n: int, seed: Seed) -> tuple[Int[Array, "n length"], Int[Array, " n"]
     ([1, 0, 1, 0], [1, 0, 1, 0])
     """
     right = sentences(n, seed)
-    seeds = tuple(seed) if isinstance(seed, tuple | list) else (seed,)
-    wrong, rows = generator((*seeds, 1)).permutation(np.arange(n) % 2), np.arange(n)
+    wrong, rows = generator(extended(seed, 1)).permutation(np.arange(n) % 2), np.arange(n)
     verbs = right.tokens[rows, right.verb]
     tokens = right.tokens.copy()
     tokens[rows, right.verb] = np.where(wrong, [other_number(int(verb)) for verb in verbs], verbs)

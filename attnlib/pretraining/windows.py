@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from attnlib._checks import check_at_least_one
-from attnlib._seeds import Seed, generator
+from attnlib._seeds import Seed, extended, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -37,13 +37,12 @@ def windows(tokens: Tokens, length: int, batch_size: int, *, seed: Seed) -> Call
     per_epoch = (len(tokens) - length) // length // batch_size
     if per_epoch < 1:
         raise ValueError(f"tokens must fill a batch of {batch_size} windows of {length}; got {len(tokens)}")
-    seeds = tuple(seed) if isinstance(seed, tuple | list) else (seed,)
     known: dict[int, np.ndarray] = {}
 
     def batch(step: int) -> Tensor:
         epoch, place = divmod(step, per_epoch)
         if epoch not in known:
-            rng = generator((*seeds, epoch))
+            rng = generator(extended(seed, epoch))
             known.clear()
             known[epoch] = rng.integers(length) + length * rng.permutation(per_epoch * batch_size)
         starts = known[epoch][place * batch_size : (place + 1) * batch_size]
