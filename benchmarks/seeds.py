@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from machine import described
+from tables import table
 from tqdm import tqdm
 
 from attnlib import translation
@@ -67,7 +68,7 @@ def _by_draw(models: dict[str, list[Transformer]], corpora: dict[str, Corpus]) -
             for found, some in zip(shares, asked, strict=True)
         ]
         rows.append([draw, *cells])
-    return _table(rows)
+    return table(rows)
 
 
 def _uniform(models: list[Transformer], corpus: Corpus, mixed: Corpus) -> str:
@@ -89,11 +90,7 @@ def _uniform(models: list[Transformer], corpus: Corpus, mixed: Corpus) -> str:
         shares = [exact_match(model, corpus, some) for some in asked.values()]
         shares += [_ends(model, corpus, below, later) for later in (0, LATER)]
         rows.append([str(seed), *(f"{share:.3f}" for share in shares)])
-    return _table(rows)
-
-
-def _table(rows: Iterable[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return table(rows)
 
 
 def _trained(corpus: Corpus, seed: int, bar: tqdm) -> Transformer:

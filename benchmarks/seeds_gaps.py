@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from machine import described
+from tables import table
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div
 from torch.utils.flop_counter import FlopCounterMode
@@ -26,6 +27,7 @@ MASKING = {"mask": MASK, "special": (CLS,)}
 TEXTS = torch.from_numpy(sentences(6000, seed=0).tokens)
 FEW = 200  # of them, where there are few
 NEW = sentences(500, seed=1)
+ASKED = mask_tokens(torch.from_numpy(NEW.tokens), len(WORDS), seed=9, share=0.15, **MASKING)
 Loss = Callable[[BERT, Gapped], tuple[Tensor, int]]
 
 HEAD = f"""\
@@ -49,7 +51,7 @@ def page() -> str:
 
 def changes(bar: tqdm) -> str:
     """One thing changed at a time."""
-    known = mask_tokens(torch.from_numpy(NEW.tokens), len(WORDS), seed=9, share=0.15, **MASKING).chosen.numpy()
+    known = ASKED.chosen.numpy()
     best = language().missing(NEW.tokens, known)
     floor = -np.log2(np.take_along_axis(best, NEW.tokens[..., None], axis=-1)[known]).mean()
     kinds = {
@@ -258,10 +260,9 @@ def operations(model: BERT) -> int:
 @torch.no_grad()
 def bits(model: BERT) -> float:
     """For a hidden token of the new texts."""
-    known = mask_tokens(torch.from_numpy(NEW.tokens), len(WORDS), seed=9, share=0.15, **MASKING)
-    shown = known.tokens.masked_fill(known.chosen, MASK)
-    logits = model(shown, mask=known.real)[known.chosen]
-    return cross_entropy(logits, known.tokens[known.chosen]).item() / np.log(2)
+    shown = ASKED.tokens.masked_fill(ASKED.chosen, MASK)
+    logits = model(shown, mask=ASKED.real)[ASKED.chosen]
+    return cross_entropy(logits, ASKED.tokens[ASKED.chosen]).item() / np.log(2)
 
 
 @torch.no_grad()
@@ -279,11 +280,6 @@ def verbs(model: BERT) -> float:
 def listed(measure: Callable[[BERT], float], models: Sequence[BERT], digits: int = 2) -> str:
     """What is measured of each, with commas."""
     return ", ".join(f"{measure(model):.{digits}f}" for model in models)
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Markdown."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from machine import described
+from tables import table
 from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
@@ -79,7 +80,7 @@ def _planes(tick: Callable[[], object]) -> str:
         found = [_errors(model, data) for data in (test, far)]
         rows.append([f"seed {seed}", *(f"{found[0][n]:.3f}" for n in at), f"{found[1][10]:.2f}"])
         tick()
-    return _table(rows)
+    return table(rows)
 
 
 def _smooth(tick: Callable[[], object]) -> str:
@@ -101,7 +102,7 @@ def _smooth(tick: Callable[[], object]) -> str:
         found = _errors(_learner(partial(draw, 32), 1, 2400, seed), test)
         rows.append([f"seed {seed}", *(f"{found[n]:.3f}" for n in at)])
         tick()
-    return _table(rows)
+    return table(rows)
 
 
 def _induction(tick: Callable[[], object]) -> str:
@@ -116,7 +117,7 @@ def _induction(tick: Callable[[], object]) -> str:
             with cut(layer.self_attention, None, None):
                 found.append(_nats(two, test))
         rows.append([f"seed {seed}", *(f"{nats:.2f}" for nats in found)])
-    return _table(rows)
+    return table(rows)
 
 
 def _learner(draw: Callable[..., Examples], d_x: int, steps: int, seed: int) -> InContext:
@@ -180,10 +181,6 @@ def _window(data: Repeated) -> float:
     found = torch.stack([F.pad(tokens[:, p:] == tokens[:, :-p], (p, 0)) for p in range(low, high + 1)]).double().sum(0)
     share = found / (torch.arange(n) - low + 1).clamp(1, high - low + 1)
     return -share[:, 1:][_second(data)].log().mean().item()
-
-
-def _table(rows: Iterable[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 if __name__ == "__main__":

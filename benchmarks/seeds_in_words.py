@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from machine import described
+from tables import table
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
@@ -348,11 +349,6 @@ def scores(written: Sequence[Sequence[str]], right: Sequence[str]) -> list[str]:
 def listed(shares: Sequence[float]) -> str:
     """Per cent, with commas."""
     return ", ".join(f"{100 * one:.0f}" for one in shares)
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Markdown."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 if __name__ == "__main__":
