@@ -113,12 +113,12 @@ class Reaction(NamedTuple):
         for i, j, _ in bonds(self.tokens):
             near[i, j] = near[j, i] = 1
         low = scores.min() - weight * len(near)  # another element, whatever the neighbours say
-        grown, other = scores, self.alike() == 0
+        together, other = np.zeros_like(scores), self.alike() == 0
         for _ in range(check_size("rounds", rounds) + 1):
+            grown = scores + weight * near[n_r:, n_r:] @ together @ near[:n_r, :n_r]
             rows, columns = linear_sum_assignment(np.where(other, low, grown), maximize=True)
             together = np.zeros_like(scores)
             together[rows, columns] = 1
-            grown = scores + weight * near[n_r:, n_r:] @ together @ near[:n_r, :n_r]
         return (self.right & (together > 0)).any(axis=1)
 
 

@@ -63,7 +63,8 @@ def mask_tokens(
     if tokens.ndim != 2:
         raise ValueError(f"tokens must be (batch, n); got {tuple(tokens.shape)}")
     apart = {pad, check_size("mask", mask), *integers("special", special)}
-    others = torch.tensor([token for token in range(check_at_least_one("n_tokens", n_tokens)) if token not in apart])
+    every = torch.arange(check_at_least_one("n_tokens", n_tokens))
+    others = every[~torch.isin(every, torch.tensor(sorted(apart)))]
     if not len(others):
         raise ValueError(
             f"n_tokens must leave tokens beside mask, pad and special; got {n_tokens} for {sorted(apart)}"

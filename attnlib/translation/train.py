@@ -76,30 +76,12 @@ def _parser() -> argparse.ArgumentParser:
         help="where all is written",
     )
     add = parser.add_argument
-    add(
-        "--steps",
-        metavar="N",
-        type=count,
-        default=700,
-        help="in all; the learning rate falls to 0 at the last",
-    )
+    add("--steps", metavar="N", type=count, default=700, help="in all; the learning rate falls to 0 at the last")
     add("--seed", metavar="N", type=seed, default=0, help="of the first weights, the batches and dropout")
-    add(
-        "--batch",
-        metavar="N",
-        type=count,
-        default=64,
-        help="pairs in a step, those of all processes together",
-    )
+    add("--batch", metavar="N", type=count, default=64, help="pairs in a step, those of all processes together")
     add("--lr", metavar="X", type=rate, default=3e-3, help="the highest learning rate")
     add("--d-model", metavar="N", type=count, default=64, help="numbers in a row")
-    add(
-        "--n-heads",
-        metavar="N",
-        type=count,
-        default=4,
-        help="heads of an attention, which divide --d-model",
-    )
+    add("--n-heads", metavar="N", type=count, default=4, help="heads of an attention, which divide --d-model")
     add("--layers", metavar="N", type=count, default=2, help="of the encoder, and of the decoder")
     add("--dropout", metavar="P", type=float, default=0.0, help="the chance that a number is dropped in training")
     add("--save-every", metavar="N", type=count, default=100, help="steps from one checkpoint to the next")
