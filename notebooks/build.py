@@ -32,6 +32,7 @@ from building.lessons import (
     to_cells,
     write_source,
 )
+from building.links import with_links
 from building.minutes import CORE_LIMIT, as_json, minutes, with_minutes
 from building.pictures import gallery, write_figures
 from building.rules import output_problems, source_problems
@@ -59,7 +60,7 @@ def build(lesson: LessonFiles, *, force: bool = False, rerun: bool = True) -> st
 
     Without ``rerun``, outputs are kept where only prose has changed since the last build.
     """
-    cells = with_minutes(sources(lesson))
+    cells = completed(lesson)
     edited = state(lesson) in (State.NOTEBOOK, State.CONFLICT)
     if edited and not force:
         raise LessonError(advice(lesson))
@@ -114,12 +115,12 @@ def _raise_if(problems: Sequence[str]) -> None:
 
 
 def canonise(lesson: LessonFiles, cells: Sequence[Cell]) -> None:
-    """Put a source in canonical form, minutes included, so that a pull changes what was edited and nothing else."""
+    """Put a source in canonical form, minutes and links included, so that a pull changes only what was edited."""
     text = write_source(cells)
     if text == lesson.source.read_text("utf-8"):
         return
     if cells != sources(lesson):
-        say(f"{lesson.name}: source/{lesson.source.name} now says {minutes(cells)}")
+        say(f"{lesson.name}: source/{lesson.source.name} now says {minutes(cells)}, links included")
     else:
         say(f"{lesson.name}: put source/{lesson.source.name} in canonical form (layout only)")
     replace_text(lesson.source, text)
@@ -214,7 +215,9 @@ def check(course: Course) -> int:
     lessons = course.lessons()
     late = [advice(lesson) for lesson in lessons if state(lesson) is not State.CURRENT]
     late += [
-        f"{lesson.name} states other minutes than it takes: make build" for lesson in lessons if misstated(lesson)
+        f"{lesson.name} states other minutes than it takes, or misses a link: make build"
+        for lesson in lessons
+        if incomplete(lesson)
     ]
     late += [
         f"{lesson.name} has notes of JupyterLab's in it: make build" for lesson in lessons if without_notes(lesson)
@@ -234,13 +237,17 @@ def chosen(course: Course, numbers: Sequence[str], *, every: bool) -> list[Lesso
         raise LessonError(f"There is no lesson {', '.join(sorted(unknown))}.")
     if numbers:
         return [lesson for lesson in lessons if lesson.number in numbers]
-    return [lesson for lesson in lessons if every or misstated(lesson) or state(lesson) is not State.CURRENT]
+    return [lesson for lesson in lessons if every or incomplete(lesson) or state(lesson) is not State.CURRENT]
 
 
-def misstated(lesson: LessonFiles) -> bool:
-    """Whether a lesson's source states other minutes than it takes."""
-    cells = sources(lesson)
-    return with_minutes(cells) != cells
+def completed(lesson: LessonFiles) -> list[Cell]:
+    """A lesson's cells, with the minutes and the links that are computed."""
+    return with_links(with_minutes(sources(lesson)), lesson.name)
+
+
+def incomplete(lesson: LessonFiles) -> bool:
+    """Whether a lesson's source states other minutes than it takes, or misses a link."""
+    return completed(lesson) != sources(lesson)
 
 
 def work(course: Course, args: argparse.Namespace) -> int:

@@ -1,0 +1,88 @@
+"""The links of a lesson: to the lessons beside it, to those it names at the top, and to the works it comes from."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .cells import Cell
+
+if TYPE_CHECKING:
+    from attnlib.course.lessons import Lesson
+
+REFERENCES = "## Where this comes from"
+# The title of a work, with or without the link that it already has.
+WORK = re.compile(r"\[?\*(?P<title>[^*\n]+)\*(?:\]\([^)\s]*\))?")
+# "Needs: lessons 07, 08. Needed for: lesson 11." at the top, up to the end of its line.
+NEEDS = re.compile(r"^.*?(?P<needs>Needs: .*)$", re.MULTILINE)
+NUMBER = re.compile(r"\[?\b(?P<number>\d\d)\b(?:\]\([^)\s]*\))?")
+START = "00_start_here"
+
+
+def with_links(cells: Sequence[Cell], name: str) -> list[Cell]:
+    """The cells of the lesson in the file ``name``, with the links that the course gives it.
+
+    Works get the addresses of `attnlib.course.references`, and the last cell leads to the lessons beside this one.
+    """
+    if not cells:
+        return []
+    first, *rest = [_with_works(cell) for cell in cells if not is_navigation(cell)]
+    return [_with_needs(first), *rest, *_navigation(name)]
+
+
+def is_navigation(cell: Cell) -> bool:
+    """Is this the cell that leads to the lessons before and after?"""
+    return cell.kind == "markdown" and (cell.source.startswith("← [") or cell.source.endswith(") →"))
+
+
+def _with_works(cell: Cell) -> Cell:
+    if not cell.source.startswith(REFERENCES):
+        return cell
+    known = importlib.import_module("attnlib.course.references").addresses()
+
+    def linked(found: re.Match[str]) -> str:
+        title = found["title"]
+        return f"[*{title}*]({known[title]})" if known.get(title) else f"*{title}*"
+
+    return replace(cell, source=WORK.sub(linked, cell.source))
+
+
+def _with_needs(cell: Cell) -> Cell:
+    files = _files()
+
+    def linked(found: re.Match[str]) -> str:
+        number = found["number"]
+        return f"[{number}]({files[number]}.ipynb)" if number in files else number
+
+    def line(found: re.Match[str]) -> str:
+        return found[0].replace(found["needs"], NUMBER.sub(linked, found["needs"]))
+
+    return replace(cell, source=NEEDS.sub(line, cell.source, count=1))
+
+
+def _navigation(name: str) -> list[Cell]:
+    ready = [lesson for lesson in _lessons() if lesson.ready]
+    places = {lesson.file: place for place, lesson in enumerate(ready)}
+    if name not in places:
+        return []
+    at = places[name]
+    parts = [f"← {_link(ready[at - 1])}"] if at else []
+    parts += [f"[the map of the course]({START}.ipynb)"] if at > 1 else []
+    parts += [f"{_link(ready[at + 1])} →"] if at + 1 < len(ready) else []
+    return [Cell("markdown", " · ".join(parts))]
+
+
+def _link(lesson: Lesson) -> str:
+    return f"[{lesson.number} · {lesson.title}]({lesson.file}.ipynb)"
+
+
+def _files() -> dict[str, str]:
+    return {lesson.number: lesson.file for lesson in _lessons() if lesson.ready}
+
+
+def _lessons() -> tuple[Lesson, ...]:
+    # Not before a build has written the minutes that the module reads.
+    return importlib.import_module("attnlib.course.lessons").LESSONS
