@@ -6,13 +6,16 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint format build pull parity book bench seeds pretrain constraints always
+.PHONY: help lab reset test lint format build pull parity book bench seeds pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-lab: .venv/learner ## open the course in JupyterLab (LAB_ARGS="--port 9000" is passed on)
-	$(PY) -m jupyterlab --config=notebooks/lab/config.py $(LAB_ARGS)
+lab: .venv/learner ## open the course in JupyterLab, as your own copy (LAB_ARGS="--port 9000" is passed on)
+	$(if $(EDIT),ATTNLIB_EDIT=1) $(PY) -m jupyterlab --config=notebooks/lab/config.py $(LAB_ARGS)
+
+reset: ## give a lesson back as it was, and keep your copy (NB=06)
+	@$(PYTHON) notebooks/lab/copies.py --reset "$(NB)"
 
 test: lint ## check everything: style, tests, examples, every lesson (PYTEST_ARGS is passed on)
 	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --doctest-modules \

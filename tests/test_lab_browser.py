@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -51,7 +52,7 @@ class Lab:
     """A JupyterLab server over a copy of the notebooks."""
 
     def __init__(self, root):
-        self.root = root
+        self.root, self.mine = root, root / "my_lessons"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -172,11 +173,11 @@ def saved(lab, page, path):
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_opens_and_runs_in_jupyterlab(lab, page, path):
-    copy, runs = lab.root / "notebooks" / path.name, path.name[:2] in RUN or "LAB_ALL" in os.environ
+    copy, runs = lab.mine / path.name, path.name[:2] in RUN or "LAB_ALL" in os.environ
     if runs:
         strip(copy)
     # Lesson 00 is what opens by itself.
-    address = "" if path.name.startswith("00") else f"lab/tree/notebooks/{path.name}"
+    address = "" if path.name.startswith("00") else f"lab/tree/my_lessons/{path.name}"
     page.goto(f"{lab.url}/{address}?token=secret&reset")
     page.locator(".jp-Notebook .jp-Cell").first.wait_for()
     assert path.name in page.url
@@ -197,8 +198,8 @@ def test_a_lesson_opens_and_runs_in_jupyterlab(lab, page, path):
 def test_an_excursion_is_folded_until_it_is_asked_for(lab, page):
     texts = ("# A lesson", "## Excursion: aside", "Left out at first.", "## The rest")
     notebook = unrun_notebook([Cell("markdown", text) for text in texts], "99")
-    write(notebook, lab.root / "notebooks" / "99_folded.ipynb")
-    page.goto(f"{lab.url}/lab/tree/notebooks/99_folded.ipynb?token=secret&reset")
+    write(notebook, lab.mine / "99_folded.ipynb")
+    page.goto(f"{lab.url}/lab/tree/my_lessons/99_folded.ipynb?token=secret&reset")
     heading = page.locator(".jp-MarkdownCell", has_text="Excursion: aside")
     heading.wait_for()
     page.get_by_text("| Idle").first.wait_for()
@@ -208,4 +209,93 @@ def test_an_excursion_is_folded_until_it_is_asked_for(lab, page):
     heading.hover()
     heading.locator(".jp-collapseHeadingButton").click()
     aside.wait_for()
+    assert page.errors == []
+
+
+def open_lesson(lab, page, name):
+    """Open a notebook of the reader's and wait until its kernel is there."""
+    page.goto(f"{lab.url}/lab/tree/my_lessons/{name}?token=secret&reset")
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+    page.get_by_text("| Idle").first.wait_for()
+
+
+def choose(page, *path):
+    """Walk through a menu; the last of the path is clicked."""
+    page.get_by_role("menuitem", name=path[0], exact=True).click()
+    for submenu in path[1:]:
+        entry = page.locator(".lm-Menu-itemLabel").get_by_text(submenu, exact=True).last
+        entry.wait_for()
+        entry.click()
+
+
+def test_the_file_browser_shows_lessons_and_no_machinery(lab, page):
+    open_lesson(lab, page, "00_start_here.ipynb")
+    listed = page.locator(".jp-DirListing-item .jp-DirListing-itemText")
+    listed.first.wait_for()
+    names = [name.strip() for name in listed.all_inner_texts()]
+    assert names[: len(LESSONS)] == [path.name for path in LESSONS]
+    assert not {"attnlib", "notebooks", "source", "building", "lab"} & set(names)
+
+
+def test_a_link_leads_from_lesson_to_lesson(lab, page):
+    open_lesson(lab, page, "00_start_here.ipynb")
+    link = page.get_by_role("link", name="01 · What will the next household spend on food?").last
+    link.scroll_into_view_if_needed()
+    link.click()
+    page.locator(".lm-TabBar-tab.lm-mod-current", has_text="01_nadaraya_watson.ipynb").first.wait_for()
+    assert page.errors == []
+
+
+def test_the_menus_that_lesson_00_names_are_there(lab, page):
+    open_lesson(lab, page, "00_start_here.ipynb")
+    text = (lab.mine / "00_start_here.ipynb").read_text("utf-8")
+    paths = re.findall(r"\*\*([A-Z][\w ]+(?: → [\w ]+)+)\*\*", text_of(text))
+    assert paths
+    for path in paths:
+        choose(page, *path.split(" → "))
+    assert page.locator(".jp-PropertyInspector").is_visible()
+
+
+def text_of(notebook):
+    """All prose of a notebook."""
+    return "\n".join("".join(cell["source"]) for cell in json.loads(notebook)["cells"])
+
+
+def test_a_wrong_answer_is_told_what_is_wrong_and_the_right_one_counts(lab, page):
+    answers = [
+        'from attnlib import check\ncheck("00.1", lambda weights, values: (weights * values).mean())',
+        'check("00.1", lambda weights, values: (weights * values).sum() / weights.sum())',
+        "def half_written(weights, values):\n    return (weights *",
+        'print("goes on")',
+    ]
+    write(unrun_notebook([Cell("code", answer) for answer in answers], "98"), lab.mine / "98_answers.ipynb")
+    open_lesson(lab, page, "98_answers.ipynb")
+    said = []
+    for place in range(len(answers)):
+        cell = page.locator(".jp-CodeCell").nth(place)
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+        output = cell.locator(".jp-OutputArea-output").first
+        output.wait_for()
+        said.append(output.inner_text())
+    assert "00.1" in said[0]
+    assert "solved" not in said[0]
+    assert "right" in said[1].lower()
+    assert "SyntaxError" in said[2]
+    assert said[3].strip() == "goes on"
+
+
+def test_a_figure_can_be_read_in_the_dark_theme(lab, page):
+    open_lesson(lab, page, "01_nadaraya_watson.ipynb")
+    choose(page, "Settings", "Theme", "JupyterLab Dark")
+    page.locator('body[data-jp-theme-light="false"]').wait_for(state="attached")
+    picture = page.locator(".jp-OutputArea-output img").first
+    picture.scroll_into_view_if_needed()
+    # Ink is dark: the picture brings its own white page, whatever the theme's is.
+    corner = picture.evaluate(
+        """img => { const canvas = document.createElement('canvas'); canvas.width = canvas.height = 1;
+        const context = canvas.getContext('2d'); context.drawImage(img, 0, 0);
+        return Array.from(context.getImageData(0, 0, 1, 1).data) }"""
+    )
+    assert corner == [255, 255, 255, 255]
     assert page.errors == []

@@ -1,14 +1,26 @@
 """JupyterLab as `make lab` opens it: at lesson 00, for this machine only, asking nobody for anything."""
 
+import os
+import sys
 from pathlib import Path
 
 c = get_config()  # noqa: F821 (Jupyter puts it there)
 here = Path(__file__).resolve().parent
+course = here.parent
+
+# A reader works on copies; `make lab EDIT=1` opens the lessons themselves, for those who change the course.
+folder = course
+if not os.environ.get("ATTNLIB_EDIT"):
+    sys.path.insert(0, str(here))
+    import copies
+
+    folder = copies.MINE
+    print("\n".join(copies.refresh()), flush=True)
 
 c.ServerApp.ip = "127.0.0.1"
 c.ServerApp.allow_root = True  # in a container one is root, and the server is for this machine only
-c.ServerApp.root_dir = str(here.parent.parent)
-c.LabApp.default_url = "/lab/tree/notebooks/00_start_here.ipynb"
+c.ServerApp.root_dir = str(course.parent)
+c.LabApp.default_url = f"/lab/tree/{folder.name}/00_start_here.ipynb"
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
