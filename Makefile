@@ -6,7 +6,7 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset test lint format build pull parity book bench seeds pretrain constraints always
+.PHONY: help lab reset test lint format build pull answers progress times parity book bench seeds pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,15 @@ build: .venv/tester ## source -> notebook, for changed lessons (NB=01 runs that 
 
 pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB=01; FORCE=1 discards the source's)
 	$(PY) notebooks/build.py --pull $(NB) $(if $(FORCE),--force)
+
+answers: .venv/learner ## write all exercises with hints, solutions and recognised mistakes into answers/
+	@$(PY) tools/answers.py
+
+progress: .venv/learner ## print what a class has solved, as CSV (FROM=folder with their progress files)
+	@$(PY) tools/collect_progress.py "$(FROM)"
+
+times: .venv/tester ## measure how long Run All takes, lesson by lesson (NB=01 one), and write it down
+	PYTHONPATH=notebooks $(PY) tools/time_lessons.py $(NB)
 
 parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md
 	$(PY) tests/parity.py

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nbformat import NotebookNode
 
+from building import moving
 from building.lessons import (
     Cell,
     Course,
@@ -150,14 +152,29 @@ def syllabus(course: Course) -> str | None:
     _, end, below = rest.partition(END_OF_SYLLABUS)
     if not (start and end):
         raise LessonError(f"README.md needs the lines `{SYLLABUS}` and `{END_OF_SYLLABUS}`.")
-    table = importlib.import_module("attnlib.course").as_markdown()
+    able = {lesson.number: able_to(sources(lesson)) for lesson in course.lessons()}
+    table = importlib.import_module("attnlib.course").as_markdown({n: text for n, text in able.items() if text})
     return f"{above}{SYLLABUS}\n\n{table}\n\n{END_OF_SYLLABUS}{below}"
+
+
+def able_to(cells: Sequence[Cell]) -> str:
+    """What a lesson's first cell promises, after "After this lesson you can"; nothing if it promises nothing."""
+    found = re.search(
+        r"^After this lesson you (?:can )?(.+?)\.(?= |$)", cells[0].source if cells else "", re.MULTILINE
+    )
+    return found[1] if found else ""
+
+
+def plans(_course: Course) -> str:
+    """How to teach with it."""
+    return importlib.import_module("attnlib.course.plans").as_markdown()
 
 
 #: Pages that are made, not written: path -> function of the course (None: not to be made yet).
 PAGES: dict[str, Callable[[Course], str | None]] = {
     "figures/README.md": gallery,
     "notebooks/CLAIMS.md": claims,
+    "notebooks/TEACHING.md": plans,
     "attnlib/course/minutes.json": as_json,
     "README.md": syllabus,
 }
@@ -189,6 +206,13 @@ def publish(course: Course) -> None:
             say(f"{lesson.name}: took out what JupyterLab had noted in it")
         if state(lesson) is State.CURRENT:
             write_figures(lesson, read_notebook(lesson.notebook))
+    for lesson, place in moving.stale(course):
+        cell = sources(lesson)[place]
+        path, page = moving.path(lesson, cell), moving.page(lesson, place)
+        if cell.moving.get("film"):
+            path.with_suffix(".webp").write_bytes(moving.film(page))
+        replace_text(path, page)
+        say(f"{path.relative_to(course.root)}: drawn")
     for path, text in stale_pages(course).items():
         replace_text(course.root / path, text)
         say(f"{path}: written")
@@ -222,8 +246,12 @@ def check(course: Course) -> int:
     late += [
         f"{lesson.name} has notes of JupyterLab's in it: make build" for lesson in lessons if without_notes(lesson)
     ]
+    late += [
+        f"the moving figure {sources(lesson)[place].moving['name']} of {lesson.name} is not current: make build"
+        for lesson, place in moving.stale(course)
+    ]
     late += [f"{path} is not current: make build" for path in stale_pages(course)]
-    late += [f"{path.name} belongs to no source: delete it" for path in course.orphans()]
+    late += [f"{path.name} belongs to no source: delete it" for path in [*course.orphans(), *moving.orphans(course)]]
     for line in late:
         say(line)
     return 1 if late else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ __all__ = ["LESSONS", "PARTS", "Lesson", "as_markdown"]
 
 # Lesson -> minutes without and for its excursions. `make build` computes them from the lessons and writes the file.
 MINUTES = json.loads(Path(__file__).with_name("minutes.json").read_text("utf-8"))
+# Lesson -> seconds that Run All took where `make times` was last run.
+SECONDS = json.loads(Path(__file__).with_name("seconds.json").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,12 @@ class Lesson:
     def excursion_minutes(self) -> int:
         """The same for the excursions, which no lesson needs."""
         return MINUTES.get(self.number, (0, 0))[1]
+
+    @property
+    def run(self) -> str:
+        """How long Run All takes, to a few seconds: ``40 s``; nothing where it was not measured."""
+        seconds = SECONDS.get(self.number)
+        return f"{max(5, 5 * round(seconds / 5))} s" if seconds else ""
 
     @property
     def length(self) -> str:
@@ -178,21 +187,25 @@ LESSONS = (
 )
 
 
-def as_markdown() -> str:
+def as_markdown(abilities: Mapping[str, str]) -> str:
     """The syllabus as a Markdown table, with links from the top of the repository.
 
-    >>> as_markdown().splitlines()[0]
-    '| lesson | what it teaches | minutes | status |'
+    ``abilities`` says for the number of a lesson what one can do after it.
+
+    >>> as_markdown({}).splitlines()[0]
+    '| lesson | after it you can | minutes | Run All |'
     """
-    rows = ["| lesson | what it teaches | minutes | status |", "| --- | --- | ---: | --- |"]
+    rows = ["| lesson | after it you can | minutes | Run All |", "| --- | --- | ---: | ---: |"]
     for part, name in PARTS.items():
         rows.append(f"| **Part {part}. {name}** | | | |")
-        rows += [_row(lesson) for lesson in LESSONS if lesson.part == part]
+        rows += [
+            _row(lesson, abilities.get(lesson.number, lesson.teaches)) for lesson in LESSONS if lesson.part == part
+        ]
     return "\n".join(rows)
 
 
-def _row(lesson: Lesson) -> str:
+def _row(lesson: Lesson, able: str) -> str:
     name = f"{lesson.number} · {lesson.title}"
     if lesson.ready:
         name = f"[{name}](notebooks/{lesson.file}.ipynb)"
-    return f"| {name} | {lesson.teaches} | {lesson.length} | {'ready' if lesson.ready else 'planned'} |"
+    return f"| {name} | {able} | {lesson.length} | {lesson.run} |"

@@ -16,7 +16,7 @@ from attnlib.plotting.maps import attention_sheet, images, matrices, signed_map,
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
-from attnlib.plotting.planes import clocks, moves
+from attnlib.plotting.planes import clocks, moves, two_vectors
 from attnlib.plotting.self_attending import self_attention_diagram
 from attnlib.plotting.shifting import shift_diagram
 from attnlib.plotting.translating import translator_diagram
@@ -54,6 +54,7 @@ __all__ = [
     "surfaces",
     "transformer_diagram",
     "translator_diagram",
+    "two_vectors",
     "weight_map",
     "weighted_points",
     "worked_attention",

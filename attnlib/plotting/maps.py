@@ -42,6 +42,7 @@ def weight_map(
     scale: str | None = "weight",
     columns: int | None = None,
     rows_ask: bool = True,
+    top: float | None = None,
 ) -> Picture:
     """Attention weights as a picture: a row for a query, a column for a key, dark where the weight is large.
 
@@ -49,7 +50,8 @@ def weight_map(
     columns and the rows: spread evenly from the first to the last, or ``{place: word}``. One pair serves all maps; a
     list has one for each.
     ``gamma`` below one makes small weights visible; the scale beside the map still reads in weights. ``scale`` says
-    what it measures; None leaves it out. Without ``rows_ask`` the rows hold keys too, as the sentences of a document.
+    what it measures; None leaves it out. ``top`` is the darkest weight, by default the largest. Without ``rows_ask``
+    the rows hold keys too, as the sentences of a document.
 
     >>> weight_map(np.eye(3), title="Each attends to itself", labels=("key", "query"))
     Each attends to itself. One plot. Across: key. Up: query. Grid of numbers: 3×3.
@@ -59,7 +61,7 @@ def weight_map(
     rows = -(-len(maps) // columns)
     size = (max(6, min(10, 4.4 * columns)), 4.4) if rows == 1 else (min(10, 3.3 * columns), 2.7 * rows)
     fig, axes = new_figure(*size, columns, rows, squeeze=False)
-    top = max(float(np.max(w)) for w in maps.values())
+    top = top or max(float(np.max(w)) for w in maps.values())
     for i, (ax, (name, w)) in enumerate(zip(axes.flat, maps.items(), strict=True)):
         image = ax.imshow(
             w,

@@ -1,4 +1,4 @@
-"""What moves in a plane: words that go from place to place, and queries and keys that turn."""
+"""What lies and moves in a plane: words that go from place to place, queries and keys that meet or turn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy import ndarray as Array
 
-__all__ = ["clocks", "moves"]
+__all__ = ["clocks", "moves", "two_vectors"]
 
 
 @in_style
@@ -76,6 +76,37 @@ def _make_room(ax: Axes, places: list[Array]) -> None:
 
 def _written(point: Array) -> str:
     return f"({', '.join(f'{x + 0.0:.1f}' for x in np.asarray(point, dtype=float))})"
+
+
+@in_style
+def two_vectors(q: Array, keys: Mapping[str, Array], *, title: str, reach: float | None = None) -> Picture:
+    """A query and, in a plot for each, keys ``{name: (x, y)}``: their dot product, and the distance between them.
+
+    ``reach`` is how far the axes go, by default as far as the longest.
+
+    >>> two_vectors([1, 0], {"itself": [1, 0], "twice as long": [2, 0]}, title="The longer key wins")
+    The longer key wins. The query (1.0, 0.0). itself (1.0, 0.0): q · k = 1.00, distance 0.00; twice as long \
+(2.0, 0.0): q · k = 2.00, distance 1.00.
+    """
+    q, ends = np.asarray(q, dtype=float), {name: np.asarray(k, dtype=float) for name, k in keys.items()}
+    reach = reach or 1.1 * max(np.abs([q, *ends.values()]).max(), 1e-6)
+    fig, axes = new_figure(max(4.6, 3.4 * len(ends)), 4.2, len(ends), squeeze=False)
+    scores = {name: f"q · k = {q @ k:.2f}, distance {np.linalg.norm(q - k):.2f}" for name, k in ends.items()}
+    for ax, (name, k) in zip(axes[0], ends.items(), strict=True):
+        ax.plot(*np.transpose([q, k]), color=PALE, linestyle=":", linewidth=1.5)
+        for end, colour, letter in ((k, KEY, "k"), (q, QUERY, "q")):
+            _ray(ax, end, colour, letter)
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+        ax.set_title(f"{name}\n{scores[name]}", fontsize=10.5)
+    said = "; ".join(f"{name} {_written(k)}: {scores[name]}" for name, k in ends.items())
+    return Picture(fig, title, f"The query {_written(q)}. {said}.")
+
+
+def _ray(ax: Axes, end: Array, colour: str, letter: str) -> None:
+    """An arrow from the origin, its letter beyond its tip."""
+    ax.annotate("", end, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 2.4, "shrinkA": 0})
+    away = 12 * end / max(float(np.linalg.norm(end)), 1e-6)
+    ax.annotate(letter, end, away, textcoords="offset points", ha="center", va="center", color=readable(colour))
 
 
 @in_style

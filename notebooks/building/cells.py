@@ -17,6 +17,7 @@ class Cell:
     slide: str | None = None
     figure: str | None = None
     within: float | dict[str, float] | None = field(default=None, hash=False)
+    moving: dict[str, object] | None = field(default=None, hash=False)
     id: str = field(default="", compare=False)
 
     @property
@@ -45,6 +46,8 @@ class Cell:
             found["figure"] = self.figure
         if self.within is not None:
             found["within"] = self.within
+        if self.moving is not None:
+            found["moving"] = self.moving
         return found
 
     def digest(self) -> str:

@@ -37,7 +37,7 @@ kernelspec:
 ---
 
 """
-METADATA = {"tags": list, "slideshow": dict, "figure": str, "within": int | float | dict}
+METADATA = {"tags": list, "slideshow": dict, "figure": str, "within": int | float | dict, "moving": dict}
 
 
 class LessonError(Exception):
@@ -122,15 +122,16 @@ def to_cell(node: NotebookNode) -> Cell:
         slide=metadata.get("slideshow", {}).get("slide_type") or None,
         figure=metadata.get("figure"),
         within=_as_in_json(metadata.get("within")),
+        moving=_as_in_json(metadata.get("moving")),
         id=node.get("id", ""),
     )
 
 
-def _as_in_json(within: object) -> object:
+def _as_in_json(value: object) -> object:
     """Write 5.0 as 5, as JupyterLab does when it saves a notebook."""
-    if isinstance(within, dict):
-        return {word: _as_in_json(distance) for word, distance in within.items()}
-    return int(within) if isinstance(within, float) and within.is_integer() else within
+    if isinstance(value, dict):
+        return {word: _as_in_json(one) for word, one in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _trim(text: str) -> str:

@@ -13,12 +13,14 @@ from nbformat import NotebookNode
 from .cells import Cell
 from .excursions import excursion_problems
 from .lessons import raised_untagged, tags_of, to_cell, where
+from .live import has_slider
 from .numbers import distance_problems, well_formed
 
 MAX_LINES = 15
 MAX_WIDTH = 110  # what JupyterLab shows on a small laptop without scrolling
 SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes", "-")
 UNCHECKED = "nbval-ignore-output"
+NAME = r"[a-z][a-z0-9_]*"
 LIVE_TAGS = ("live", UNCHECKED)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -45,12 +47,14 @@ def _cell_problems(name: str, cell: Cell) -> Iterable[str]:
         yield f"{name} is a raw cell: a lesson has Markdown and code cells only"
     if cell.slide is not None and cell.slide not in SLIDE_TYPES:
         yield f"{name} has slide_type {cell.slide!r}; expected one of {', '.join(SLIDE_TYPES)}"
-    if cell.figure is not None and not re.fullmatch(r"[a-z][a-z0-9_]*", str(cell.figure)):
+    if cell.figure is not None and not re.fullmatch(NAME, str(cell.figure)):
         yield f"{name} has the figure name {cell.figure!r}; expected lower-case letters, digits and _"
     if cell.figure is not None and (cell.kind != "code" or cell.live):
         yield f"{name} has a figure name, but only a code cell that is not `live` stores a figure"
     if cell.live and not set(LIVE_TAGS) <= set(cell.tags):
         yield f"{name} is `live`: it needs the tag nbval-ignore-output as well"
+    if cell.moving is not None and not (has_slider(cell) and re.fullmatch(NAME, str(cell.moving.get("name")))):
+        yield f"{name} has moving: {cell.moving}; a live cell with @interact may have it, with a name for its page"
     if cell.within is not None:
         yield from _within_problems(name, cell)
     if cell.kind == "code" and cell.lines > MAX_LINES:

@@ -1,0 +1,129 @@
+"""Ways to teach the course in one lecture, six, or a semester: which lessons, what to skip, what to vote on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnlib.course.claims import CLAIMS
+from attnlib.course.lessons import LESSONS
+
+__all__ = ["PLANS", "Lecture", "Plan", "as_markdown"]
+
+
+@dataclass(frozen=True)
+class Lecture:
+    """One meeting: the lessons that it is about, the claim to vote on at its start, and what to do or to skip."""
+
+    lessons: tuple[str, ...]
+    vote: int
+    advice: str
+
+    @property
+    def minutes(self) -> int:
+        """What a reader takes for the lessons, without their excursions."""
+        return sum(lesson.minutes for lesson in LESSONS if lesson.number in self.lessons)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A series of meetings."""
+
+    name: str
+    about: str
+    lectures: tuple[Lecture, ...]
+
+
+PLANS = (
+    Plan(
+        "One lecture",
+        "Ninety minutes for people who have trained a network. Show the decks, run nothing but one slider.",
+        (
+            Lecture(
+                ("01", "02", "06", "13"),
+                22,
+                "01 up to the three bandwidths, 02 up to the dot product, 06 up to where *bank* goes, 13 up to the "
+                "cut that flips the pronoun. The vote comes first and is settled last.",
+            ),
+        ),
+    ),
+    Plan(
+        "Six lectures",
+        "Ninety minutes each, half of them in the notebooks. Reading the rest of the lesson is the homework.",
+        (
+            Lecture(
+                ("01", "02"), 3, "Skip leave-one-out, the edge and who pays. Exercises 01.1 and 02.1 in the room."
+            ),
+            Lecture(("03", "06"), 6, "In 03 skip the five scores. Let people guess before the figure on saturation."),
+            Lecture(("07", "08"), 14, "In 07 skip the library's layer. In 08 four of the five ways are enough."),
+            Lecture(
+                ("09", "10"), 17, "Start with the dice that can be predicted. In 10 skip the axes of normalisation."
+            ),
+            Lecture(
+                ("11", "12"), 19, "Train before the lecture: 12 takes a minute. Look at the sentences, not the score."
+            ),
+            Lecture(("13", "14"), 23, "13 in full. Of 14: greedy, beam and the width that makes it worse."),
+        ),
+    ),
+    Plan(
+        "A semester",
+        "Fourteen meetings of ninety minutes: a deck, then the notebook; excursions are for reports by students.",
+        (
+            Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
+            Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
+            Lecture(("03",), 8, "Exercises in pairs; let one pair show a wrong answer that the check named."),
+            Lecture(("04",), 13, "Report: words in sentences in a document."),
+            Lecture(("05",), 26, "Train before the lecture. Report: twins, and what the state asks."),
+            Lecture(("06", "07"), 35, "07 in its proof and its construction; the rest is reading."),
+            Lecture(
+                ("08", "09"), 38, "Which code generalises depends on the task: let two groups argue for one each."
+            ),
+            Lecture(("10", "11"), 41, "Assemble the decoder layer, exercise 11.4, together."),
+            Lecture(("12",), 27, "Design the missing test set before you show what the score hid."),
+            Lecture(("13",), 39, "Place the cuts at the board before they are run."),
+            Lecture(("14",), 25, "Report: what the empty sentence has to do with beams."),
+            Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
+            Lecture(("17", "18"), 49, "The head that knows chemistry; what 3,000 pairs give, and what they do not."),
+            Lecture(("19",), 50, "Close with the ledger: which verdict would you have guessed in the first week?"),
+        ),
+    ),
+)
+
+
+def as_markdown() -> str:
+    """The plans as a page, with links for the folder of the notebooks.
+
+    >>> as_markdown().splitlines()[0]
+    '# Teaching with it'
+    """
+    return "\n\n".join([_HEAD, *map(_plan, PLANS), _TAIL]) + "\n"
+
+
+def _plan(plan: Plan) -> str:
+    head = ["| | lessons | reader's minutes | vote at the start | |", "| ---: | --- | ---: | --- | --- |"]
+    rows = [_row(number, lecture) for number, lecture in enumerate(plan.lectures, 1)]
+    return "\n".join([f"## {plan.name}\n\n{plan.about}\n", *head, *rows])
+
+
+def _row(number: int, lecture: Lecture) -> str:
+    files = {lesson.number: lesson.file for lesson in LESSONS}
+    links = ", ".join(f"[{lesson}]({files[lesson]}.ipynb)" for lesson in lecture.lessons)
+    [claim] = [claim for claim in CLAIMS if claim.number == lecture.vote]
+    return f"| {number} | {links} | {lecture.minutes} | “{claim.sentence}” (claim {claim.number}) | {lecture.advice} |"
+
+
+_HEAD = """\
+# Teaching with it
+
+Minutes are those of a reader who does the exercises; a deck of the same lesson takes about half of them. Before each
+meeting the room votes on a sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
+
+_TAIL = """\
+## In the room
+
+- **Decks**: `make slides` builds one for each lesson, with notes for the speaker and without exercises.
+- **Answers**: `make answers` writes every exercise with its hints, its solution and the wrong answers that the check
+  recognises into `answers/`, which git does not track. Students have the same behind `hint` and `solution`.
+- **Progress**: students send the file that `progress()` keeps, `~/.attnlib/progress.json`, under their names.
+  `make progress FROM=folder` prints a table of who has solved what, as CSV. The file is theirs and can be edited:
+  it shows where a class is stuck, and is no basis for marks.
+- **A server**: the `Dockerfile` starts JupyterLab for one person; `repo2docker` builds from `.binder/`."""

@@ -1,0 +1,120 @@
+"""Moving figures: every page is current, whole and small, and every control moves what it shows, by the keyboard."""
+
+import base64
+import io
+import json
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from build import COURSE
+from building import moving
+from building.cells import Cell
+from building.lessons import LessonError
+from building.live import needed, slider, start
+from building.sides import sources
+
+PLACES = [
+    pytest.param(lesson, place, id=f"{lesson.number}-{sources(lesson)[place].moving['name']}")
+    for lesson in COURSE.lessons()
+    for place in moving.moving_cells(lesson)
+]
+TRAINED = {"13"}  # whose pictures need a minute of training: seen by the build, moved by test_notebook_sliders
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def data_of(lesson, place):
+    text = moving.path(lesson, sources(lesson)[place]).read_text("utf-8")
+    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_there_is_one_wherever_moving_teaches_more():
+    numbers = [param.values[0].number for param in PLACES]
+    assert numbers == ["01", "02", "03", "06", "08", "09", "13", "16"]
+    assert moving.orphans(COURSE) == []
+
+
+@pytest.mark.parametrize(("lesson", "place"), PLACES)
+def test_a_page_is_current_small_and_needs_nothing_else(lesson, place):
+    assert moving.is_current(lesson, place), "make build"
+    text = moving.path(lesson, sources(lesson)[place]).read_text("utf-8")
+    assert len(text) < 2_500_000
+    assert "http" not in re.sub(r'id="data">.*?</script>', "", text, flags=re.DOTALL)
+    data = data_of(lesson, place)
+    assert len(data["pictures"]) == len(data["alts"]) == np.prod([len(one["shown"]) for one in data["controls"]])
+    assert all(alt.strip() for alt in data["alts"])
+
+
+@pytest.mark.parametrize(("lesson", "place"), PLACES)
+def test_a_static_figure_stands_beside_it(lesson, place):
+    section = []
+    for cell in sources(lesson)[:place]:
+        if cell.kind == "markdown" and re.match("##? ", cell.source):
+            section = []
+        section.append(cell)
+    assert any(cell.figure for cell in section)
+
+
+@pytest.mark.parametrize(("lesson", "place"), [param for param in PLACES if param.values[0].number not in TRAINED])
+def test_the_pictures_are_what_the_lesson_draws(lesson, place):
+    cells, data = sources(lesson), data_of(lesson, place)
+    function, controls = slider(cells, place)
+    axes = moving.steps(cells[place], controls, start(function, controls))
+    every = list(moving.combinations(axes))
+    for at in (0, len(every) // 2, len(every) - 1):
+        picture = function(**every[at])
+        assert picture.alt == data["alts"][at]
+        stored = Image.open(io.BytesIO(base64.b64decode(data["pictures"][at]))).convert("L")
+        drawn = Image.open(io.BytesIO(picture.png())).convert("L").resize(stored.size, Image.Resampling.LANCZOS)
+        assert np.abs(np.asarray(stored, float) - np.asarray(drawn, float)).mean() < 2
+
+
+def test_an_edit_in_the_code_that_it_needs_makes_a_page_stale():
+    live = Cell("code", "@interact(h=(1, 3))\ndef turn(h=2):\n    return h * x", ("live",), moving={"name": "a"})
+    cells = [Cell("code", "y = 1"), Cell("code", "x = y"), Cell("code", "z = 3"), live]
+    assert needed(cells, 3) == ["y = 1", "x = y"]
+    before = moving.fingerprint(cells, 3)
+    assert moving.fingerprint([*cells[:2], Cell("code", "z = 4"), live], 3) == before
+    assert moving.fingerprint([Cell("code", "y = 2"), *cells[1:]], 3) != before
+
+
+def test_controls_are_thinned_and_too_many_pictures_refused():
+    cell = Cell("code", "", moving={"name": "a", "h": 3, "word": ["b"]})
+    axes = moving.steps(cell, {"h": (0, 10), "word": {"b": 1, "c": 2}}, {"h": 9, "word": 1})
+    assert [axis["values"] for axis in axes] == [[0, 5, 10], [1]]
+    assert [(axis["at"], axis["choice"]) for axis in axes] == [(2, False), (0, False)]
+    with pytest.raises(LessonError, match="moving: a makes 400 pictures"):
+        moving.steps(Cell("code", "", moving={"name": "a"}), {"h": (1, 20), "g": (1, 20)}, {"h": 1, "g": 1})
+
+
+@pytest.fixture(scope="module")
+def tab():
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path")
+    with playwright.sync_playwright() as play:
+        flags = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield chromium.new_page(viewport={"width": 390, "height": 700})
+        chromium.close()
+
+
+@pytest.mark.parametrize(("lesson", "place"), PLACES)
+def test_the_keyboard_alone_moves_every_control(lesson, place, tab):
+    tab.goto(moving.path(lesson, sources(lesson)[place]).as_uri())
+    picture = tab.locator("img")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")  # nothing is cut on a telephone
+    for control in data_of(lesson, place)["controls"]:
+        tab.keyboard.press("Tab")
+        assert tab.evaluate("document.activeElement.closest('label').innerText").startswith(control["label"])
+        seen = {picture.get_attribute("src")}
+        for key in ["ArrowLeft"] * len(control["shown"]) + ["ArrowRight"] * len(control["shown"]):
+            tab.keyboard.press(key)
+            seen.add(picture.get_attribute("src"))
+        assert len(seen) > 1, control["label"]
+        assert picture.get_attribute("alt")
