@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell, reduced to what the course keeps; ``slide`` is None where the default rule decides."""
+    """One cell, reduced to what the course keeps; ``slide`` and ``deck`` are None where a rule decides."""
 
     kind: str
     source: str
@@ -17,6 +17,7 @@ class Cell:
     slide: str | None = None
     figure: str | None = None
     within: float | dict[str, float] | None = field(default=None, hash=False)
+    deck: tuple[str, ...] | None = None
     id: str = field(default="", compare=False)
 
     @property
@@ -45,6 +46,8 @@ class Cell:
             found["figure"] = self.figure
         if self.within is not None:
             found["within"] = self.within
+        if self.deck is not None:
+            found["deck"] = list(self.deck)
         return found
 
     def digest(self) -> str:

@@ -1,0 +1,155 @@
+"""What a lesson is made of, in the order of its cells: sections, and in each the pieces that a slide may show."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from building.cells import Cell
+from building.excursions import in_excursions
+from building.lessons import to_cell
+from nbformat import NotebookNode
+
+from . import prose
+
+LEFT_OUT = ("Exercises", "Where this comes from", "How exercises work", "Excursion:")
+EXERCISE = re.compile(r"\*\*\d\d\.\d+\*\*|.*\b(?:check|hint|solution|progress)\(", re.DOTALL)
+UNTOLD = re.compile(r"^Equal, to within .*\n?", re.MULTILINE)
+MAX_LINES = 5
+MAX_CODE = 8
+MAX_ACROSS = 92  # letters of a printed line, at 20 pixels
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One thing that a slide may show, or prose that the lecturer says: ``kind`` is what it is.
+
+    ``text``, ``question``, ``list`` and ``table`` are Markdown; ``formula`` is TeX with its dollars; ``output`` is
+    what a cell printed; ``code`` is Python; ``figure`` is a picture in base64; ``notes`` is a paragraph to be said.
+    """
+
+    kind: str
+    body: str
+    alt: str = ""
+    name: str = ""
+    steps: tuple[float, ...] = ()
+    deck: tuple[str, ...] | None = None  # what the source says of the cell, if it does
+    opens: bool = False  # the first paragraph of its section
+    claim: bool = False
+    cell: int = 0
+
+    @property
+    def lines(self) -> int:
+        """On how many lines of a slide it will stand."""
+        if self.kind in ("code", "output"):
+            return len(self.body.splitlines())
+        if self.kind == "list":
+            return sum(prose.lines(item) for item in items(self.body))
+        if self.kind == "table":
+            return len(self.body.splitlines()) - 1
+        return prose.lines(self.body)
+
+
+@dataclass
+class Section:
+    """A heading and what stands below it."""
+
+    heading: str
+    pieces: list[Piece] = field(default_factory=list)
+
+
+def sections(notebook: NotebookNode) -> list[Section]:
+    """The sections that a lecture has: no excursion, exercise, import or reference."""
+    cells = [to_cell(node) for node in notebook.cells]
+    found: list[Section] = []
+    for number, (cell, node, aside) in enumerate(zip(cells, notebook.cells, in_excursions(cells), strict=True), 1):
+        if aside or cell.slide == "skip" and cell.kind == "markdown":
+            continue
+        for piece in _pieces(cell, node):
+            if piece.kind == "heading":
+                found.append(Section(piece.body))
+            elif found:
+                found[-1].pieces.append(replace(piece, cell=number))
+    return [_opened(section) for section in found if not section.heading.startswith(LEFT_OUT)]
+
+
+def _opened(section: Section) -> Section:
+    """Mark the first paragraph."""
+    for i, piece in enumerate(section.pieces):
+        if piece.kind == "paragraph":
+            section.pieces[i] = replace(piece, opens=True)
+            break
+        if piece.kind in ("figure", "output", "list", "table"):
+            break
+    return section
+
+
+def _pieces(cell: Cell, node: NotebookNode) -> Iterator[Piece]:
+    if cell.kind == "markdown":
+        for part in prose.paragraphs(cell.source):
+            yield from _of_paragraph(part, cell)
+    elif not cell.live and not EXERCISE.match(_without_imports(cell.source)):
+        yield Piece("code", _without_imports(cell.source), deck=cell.deck)
+        yield from _outputs(cell, node)
+
+
+def _of_paragraph(part: str, cell: Cell) -> Iterator[Piece]:
+    if heading := re.match(r"##? (.*)", part):
+        yield Piece("heading", heading.group(1))
+        if rest := part.partition("\n")[2].strip():
+            yield from _of_paragraph(rest, cell)
+    elif part.startswith("### "):
+        yield Piece("subheading", part[4:])
+    elif not EXERCISE.match(part):
+        kind = {"$$": "formula", "- ": "list", "| ": "table"}.get(part[:2], "paragraph")
+        if claim := re.match(r"\*\*[\"“](.+?)[\"”]\*\*\s*", part, re.DOTALL):
+            yield Piece("claim", claim.group(1))
+        yield Piece(kind, part[claim.end() :] if claim else part, deck=cell.deck, claim=bool(claim))
+
+
+def _without_imports(code: str) -> str:
+    lines = re.sub(r"^(?:import|from) .*\n?", "", code, flags=re.MULTILINE)
+    return lines.strip("\n")
+
+
+def _outputs(cell: Cell, node: NotebookNode) -> Iterator[Piece]:
+    claim = any(tag.startswith("claim-") for tag in cell.tags)
+    printed = "".join(out.text for out in node.outputs if out.output_type == "stream")
+    pictures = [out for out in node.outputs if "image/png" in out.get("data", {})]
+    if told := UNTOLD.sub("", printed).strip("\n"):
+        yield Piece("output", told, deck=cell.deck, claim=claim)
+    for out in node.outputs:
+        if "text/markdown" in out.get("data", {}):
+            yield Piece("table", out.data["text/markdown"].strip(), deck=cell.deck, claim=claim)
+    for out in pictures:
+        alt = out.metadata.get("image/png", {}).get("alt", "")
+        yield Piece("figure", out.data["image/png"], html.unescape(alt), cell.figure or "", _steps(cell), cell.deck)
+
+
+def _steps(cell: Cell) -> tuple[float, ...]:
+    """Where a drawing is cut into steps: ``from left 0.3 0.6`` shows it in three."""
+    cuts = next((word for word in cell.deck or () if word.startswith("from left ")), "")
+    return tuple(map(float, cuts.split()[2:]))
+
+
+def items(markdown: str) -> list[str]:
+    """The items of a list."""
+    return [" ".join(item.split()) for item in re.split(r"^- ", markdown, flags=re.MULTILINE) if item.strip()]
+
+
+def fits(piece: Piece) -> bool:
+    """Whether something printed can be read from the last row."""
+    printed = piece.body.splitlines()
+    return len(printed) <= MAX_LINES and max(map(len, printed), default=0) <= MAX_ACROSS
+
+
+def presentable(piece: Piece) -> bool:
+    """Whether something printed is worth a slide without being named: short, and no array's shape above its rows."""
+    return fits(piece) and not re.search(r"\((?:\d+, ?)+\d*\)\n\[|^\[\[|torch|Equivariant|Error", piece.body, re.M)
+
+
+def table_fits(rows: Sequence[str]) -> bool:
+    """Whether a table is small enough to be read."""
+    return len(rows) <= 8 and all(len(prose.plain(row)) <= 130 for row in rows)
