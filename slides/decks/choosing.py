@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import prose
-from .pieces import Piece, Section, fits, items, presentable, table_fits
+from .pieces import MAX_LINES, Piece, Section, fits, items, presentable, table_fits
 
 EVIDENCE = ("formula", "figure", "output", "table", "list")
 RESERVED = re.compile(r"(?:code|output|figure|table|list|no formula|/|lines [\d -]+|from left [\d. ]+)$")
-OPENING, VERDICT, FINDING, LEAD = 3, 2, 2, 3  # at most so many lines
+OPENING, FINDING, LEAD = 3, 3, 3  # at most so many lines
 
 
 class DeckError(Exception):
@@ -33,8 +33,9 @@ class _Choice:
     def __init__(self, section: Section):
         self.pieces = section.pieces
         self.evidence = {i for i in range(len(self.pieces)) if self._is_evidence(i)}
-        self.leads = {lead for i in self.evidence if (lead := self._before(i)) is not None}
+        self.leads = {lead: i for i in sorted(self.evidence, reverse=True) if (lead := self._before(i)) is not None}
         self.after_output = False  # the next paragraph says what was found
+        self.room = 0  # and has so many lines for it
         self.waiting: dict[int, list[str]] = {}  # what the source wants of a cell and has not been met yet
 
     def run(self) -> Iterator[Piece]:
@@ -56,6 +57,7 @@ class _Choice:
             yield from self._own_words(piece)
             yield _cut(piece)
             self.after_output = piece.kind == "output"
+            self.room = max(1, min(FINDING, MAX_LINES - _cut(piece).lines))
         if piece.kind in ("formula", "list"):
             yield replace(piece, kind="notes")
 
@@ -102,13 +104,20 @@ class _Choice:
                 return None
         return None
 
+    def _room(self, i: int) -> int:
+        """How many lines the words about a claim have, beside its number."""
+        after = next((j for j in sorted(self.evidence) if j > i), None)
+        between = self.pieces[i + 1 : after] if after is not None else []
+        alone = after is None or any(piece.kind in ("claim", "paragraph") for piece in between)
+        return MAX_LINES - 1 if alone else max(1, MAX_LINES - self.pieces[after].lines)
+
     # What is shown of prose.
 
     def _of_paragraph(self, i: int, piece: Piece) -> Iterator[Piece]:
         if piece.deck is not None:
             yield from self._as_told(piece)
         elif piece.claim:
-            yield _text(piece, prose.first(prose.sentences(piece.body), VERDICT), "verdict")
+            yield _text(piece, prose.first(prose.sentences(piece.body), self._room(i)), "verdict")
         else:
             yield from self._by_rule(i, piece)
         self.after_output = False
@@ -120,16 +129,26 @@ class _Choice:
         if piece.opens:
             shown = prose.first(told, OPENING)
         elif self.after_output:
-            shown = prose.first(told, 1) if told else []
+            shown = prose.first(told, self.room) if told and not told[0].startswith("(") else []
         kind = "finding" if self.after_output else "text"
-        if i in self.leads and not question and told and not piece.opens:
-            lead = next((one for one in reversed(told) if one.endswith("?")), told[-1])
-            if lead not in shown and lead[:1] != lead[:1].lower():
-                shown.append(lead)
-        if shown and (kind == "text" or prose.lines(" ".join(shown)) <= FINDING + LEAD):
+        if shown:
             yield _text(piece, shown, kind)
+        if i in self.leads and not question:
+            lead = [one for one in self._lead(told, self.pieces[self.leads[i]].kind) if one not in shown]
+            if lead:
+                yield replace(_text(piece, lead, "text"), name="lead")
         if question:
             yield _text(piece, [question], "question")
+
+    def _lead(self, told: list[str], kind: str) -> list[str]:
+        """What leads to a piece of evidence: a question, the whole of a short paragraph, or the sentence before it."""
+        asked = [one for one in told if one.endswith("?")]
+        if asked and kind != "formula":
+            return asked[-1:]
+        if prose.lines(" ".join(told)) <= LEAD:
+            return told
+        lead = prose.first(told, LEAD) if kind == "figure" else told[-1:]
+        return lead if lead and lead[0][:1] == lead[0][:1].upper() else []
 
     def _as_told(self, piece: Piece) -> Iterator[Piece]:
         """What the source names of a paragraph: sentences by their first words, and words of its own between them."""

@@ -61,6 +61,8 @@ def _packed(heading: str, pieces: Sequence[Piece]) -> list[Slide]:
         else:
             if not _goes_on(slide, piece):
                 found.append(Slide(heading))
+                if piece.kind == "formula" and len(slide.pieces) > 1 and slide.pieces[-1].name == "lead":
+                    found[-1].pieces.append(slide.pieces.pop())
             found[-1].pieces.append(piece)
     return _without_bare(found)
 
@@ -75,7 +77,7 @@ def _goes_on(slide: Slide, piece: Piece) -> bool:
         return False
     if slide.shows and piece.kind in SHOWN:
         return False
-    return not slide.shows or piece.kind == "finding" or slide.shows == "formula" and piece.kind == "question"
+    return not slide.shows or piece.kind == "finding" or slide.shows == "formula"
 
 
 def _without_bare(found: list[Slide]) -> list[Slide]:
@@ -98,16 +100,12 @@ def _claims(pieces: Sequence[Piece]) -> list[Slide]:
         elif found and piece.kind == "notes":
             found[-1].notes.append(piece.body)
         elif found and piece.kind != "break":
-            if piece.kind in ALONE or _lines_of_claim(found[-1]) + piece.lines > MAX_LINES:
+            if piece.kind in ALONE or found[-1].lines + piece.lines > MAX_LINES:
                 if piece.kind in ("finding", "text"):
                     continue
                 found.append(Slide(CLAIMS, kind="claim"))
             found[-1].pieces.append(piece)
     return found
-
-
-def _lines_of_claim(slide: Slide) -> int:
-    return slide.lines
 
 
 def _summary(pieces: Sequence[Piece]) -> list[Slide]:
@@ -127,7 +125,7 @@ def _summary(pieces: Sequence[Piece]) -> list[Slide]:
 
 
 def _halves(points: list[str]) -> list[list[str]]:
-    if sum(prose.lines(point[2:]) for point in points) <= MAX_LINES:
+    if Piece("list", "\n".join(points)).lines <= MAX_LINES:
         return [points]
     half = (len(points) + 1) // 2
     return [points[:half], points[half:]]

@@ -134,5 +134,5 @@ def frame(piece: Piece) -> tuple[int, int]:
 def fitted(text: str) -> int:
     """The size of letters at which the widest line of code or output fills a slide, in pixels: 20 to 38."""
     widest = max(map(len, text.splitlines()), default=1)
-    return max(20, min(38, int(1136 / (0.602 * widest))))
+    return max(20, min(38, int(1184 / (0.602 * widest))))
 

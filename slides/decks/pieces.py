@@ -19,7 +19,8 @@ EXERCISE = re.compile(r"\*\*\d\d\.\d+\*\*|.*\b(?:check|hint|solution|progress)\(
 UNTOLD = re.compile(r"^Equal, to within .*\n?", re.MULTILINE)
 MAX_LINES = 5
 MAX_CODE = 8
-MAX_ACROSS = 92  # letters of a printed line, at 20 pixels
+ACROSS_LIST = 78  # letters on a line of a list, which is set smaller
+MAX_ACROSS = 98  # letters of a printed line, at 20 pixels
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Piece:
         if self.kind in ("code", "output"):
             return len(self.body.splitlines())
         if self.kind == "list":
-            return sum(prose.lines(item) for item in items(self.body))
+            return sum(prose.lines(item, ACROSS_LIST) for item in items(self.body))
         if self.kind == "table":
             return len(self.body.splitlines()) - 1
         return prose.lines(self.body)
@@ -58,6 +59,7 @@ class Section:
 
     heading: str
     pieces: list[Piece] = field(default_factory=list)
+    title: bool = False  # the lesson's own heading, above all sections
 
 
 def sections(notebook: NotebookNode) -> list[Section]:
@@ -69,10 +71,11 @@ def sections(notebook: NotebookNode) -> list[Section]:
             continue
         for piece in _pieces(cell, node):
             if piece.kind == "heading":
-                found.append(Section(piece.body))
+                found.append(Section(piece.body, title=piece.name == "#"))
             elif found:
                 found[-1].pieces.append(replace(piece, cell=number))
-    return [_opened(section) for section in found if not section.heading.startswith(LEFT_OUT)]
+    kept = [section for section in found if not section.title and not section.heading.startswith(LEFT_OUT)]
+    return [_opened(section) for section in kept]
 
 
 def _opened(section: Section) -> Section:
@@ -96,8 +99,8 @@ def _pieces(cell: Cell, node: NotebookNode) -> Iterator[Piece]:
 
 
 def _of_paragraph(part: str, cell: Cell) -> Iterator[Piece]:
-    if heading := re.match(r"##? (.*)", part):
-        yield Piece("heading", heading.group(1))
+    if heading := re.match(r"(##?) (.*)", part):
+        yield Piece("heading", heading.group(2), name=heading.group(1))
         if rest := part.partition("\n")[2].strip():
             yield from _of_paragraph(rest, cell)
     elif part.startswith("### "):

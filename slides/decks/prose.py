@@ -49,7 +49,7 @@ def _unmasked(text: str, kept: list[str]) -> str:
 def question_in(paragraph: str) -> str:
     """What a paragraph asks the reader to commit to, in italics: all of a short one, or its italic part."""
     text = " ".join(paragraph.split())
-    if text.startswith(("#", "- ", "|", "$$", "**", "*The ")) or text.count("*") < 2:
+    if text.startswith(("#", "- ", "|", "$$", "**")) or text.count("*") < 2:
         return ""
     asked = [span for span in ASKED.findall(LINK.sub(r"\1", text)) if span[-1] in "?." and len(span.split()) > 3]
     if not asked:
