@@ -6,20 +6,14 @@ the short output that answers one, and the sentence after it. A cell's ``deck`` 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from . import prose
-from .pieces import MAX_LINES, Piece, Section, fits, items, presentable, table_fits
+from .pieces import MAX_LINES, RESERVED, Piece, Section, fits, items, presentable, table_fits
 
 EVIDENCE = ("formula", "figure", "output", "table", "list")
-RESERVED = re.compile(r"(?:code|output|figure|table|list|no formula|/|lines [\d -]+|from left [\d. ]+)$")
 OPENING, FINDING, LEAD = 3, 3, 3  # at most so many lines
-
-
-class DeckError(Exception):
-    """A source asks for something that its cell does not have."""
 
 
 def chosen(section: Section) -> list[Piece]:
@@ -36,12 +30,10 @@ class _Choice:
         self.leads = {lead: i for i in sorted(self.evidence, reverse=True) if (lead := self._before(i)) is not None}
         self.after_output = False  # the next paragraph says what was found
         self.room = 0  # and has so many lines for it
-        self.waiting: dict[int, list[str]] = {}  # what the source wants of a cell and has not been met yet
 
     def run(self) -> Iterator[Piece]:
         for i, piece in enumerate(self.pieces):
             yield from self._of(i, piece)
-            self._nothing_left(i, piece)
 
     def _of(self, i: int, piece: Piece) -> Iterator[Piece]:
         if piece.kind == "paragraph":
@@ -136,7 +128,8 @@ class _Choice:
         if i in self.leads and not question:
             lead = [one for one in self._lead(told, self.pieces[self.leads[i]].kind) if one not in shown]
             if lead:
-                yield replace(_text(piece, lead, "text"), name="lead")
+                kind = "question" if lead[-1].endswith("?") else "text"
+                yield replace(_text(piece, lead, kind), name="lead")
         if question:
             yield _text(piece, [question], "question")
 
@@ -152,33 +145,22 @@ class _Choice:
 
     def _as_told(self, piece: Piece) -> Iterator[Piece]:
         """What the source names of a paragraph: sentences by their first words, and words of its own between them."""
-        wanted = self.waiting.setdefault(piece.cell, list(piece.deck or ()))
         here = prose.sentences(piece.body)
-        while wanted:
-            word = wanted[0]
+        for word in piece.deck or ():
             if word == "/":
                 yield replace(piece, kind="break", body="")
-            elif word.endswith("…"):
-                sentence = next((one for one in here if one.startswith(word[:-1].strip())), None)
-                if sentence is None:
-                    return
-                yield _text(piece, [sentence], "question" if prose.question_in(sentence) else "text")
             elif not RESERVED.match(word):
-                yield _text(piece, [word], "question" if word.endswith("?") else "text")
-            wanted.pop(0)
+                quoted = [one for one in here if word.endswith("…") and one.startswith(word[:-1].strip())]
+                shown = (quoted or [word])[0]
+                asked = prose.question_in(shown) or shown.endswith("?")
+                kind = "question" if asked else "verdict" if piece.claim else "text"
+                yield replace(_text(piece, [shown], kind), name="lead")
 
     def _own_words(self, piece: Piece) -> Iterator[Piece]:
         """What the source of a code cell asks before what it shows."""
         for word in piece.deck or ():
             if piece.kind != "formula" and piece.kind not in ("list", "table") and not RESERVED.match(word):
                 yield _text(piece, [word], "question")
-
-    def _nothing_left(self, i: int, piece: Piece) -> None:
-        last = i + 1 == len(self.pieces) or self.pieces[i + 1].cell != piece.cell
-        left = self.waiting.get(piece.cell) if last else None
-        left = [word for word in left or () if word.endswith("…")]
-        if left:
-            raise DeckError(f"Cell {piece.cell} has no sentence that begins {left[0]!r}, in its order.")
 
 
 def _text(piece: Piece, shown: list[str], kind: str) -> Piece:

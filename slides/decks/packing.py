@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from . import prose
 from .choosing import chosen
-from .pieces import MAX_LINES, Piece, Section
+from .pieces import MAX_LINES, Piece, Section, items
 
 ALONE = ("figure",)
 SHOWN = ("formula", "output", "table", "code", "list")
@@ -73,11 +73,13 @@ def _goes_on(slide: Slide, piece: Piece) -> bool:
         return not slide.pieces and not slide.heading
     if piece.kind == "formula":
         return slide.shows != "formula" and slide.lines <= MAX_LINES - 2
+    if piece.kind == "table":
+        return not slide.pieces
     if slide.lines + piece.lines > (MAX_LINES - 2 if slide.shows == "formula" else MAX_LINES):
         return False
     if slide.shows and piece.kind in SHOWN:
         return False
-    return not slide.shows or piece.kind == "finding" or slide.shows == "formula"
+    return not slide.shows or piece.kind in ("finding", "text") or slide.shows == "formula"
 
 
 def _without_bare(found: list[Slide]) -> list[Slide]:
@@ -110,7 +112,7 @@ def _claims(pieces: Sequence[Piece]) -> list[Slide]:
 
 def _summary(pieces: Sequence[Piece]) -> list[Slide]:
     """What was found, on one slide or two, and the question that is left."""
-    found, end = [], Slide(SUMMARY, kind="end")
+    found, end, left = [], Slide(SUMMARY, kind="end"), ""
     for piece in pieces:
         if piece.kind == "list":
             points = piece.body.splitlines()
@@ -118,8 +120,10 @@ def _summary(pieces: Sequence[Piece]) -> list[Slide]:
                 body = "\n".join(part)
                 found.append(Slide(SUMMARY, "Summary", [Piece("list", body)], kind="summary"))
         elif piece.kind == "notes" and found:
+            if piece.body.startswith("- "):  # what its last item says beyond its first sentence
+                left = " ".join(prose.sentences(items(piece.body)[-1])[1:])
             (end if not piece.body.startswith("- ") else found[0]).notes.append(piece.body)
-    last = end.notes[-1] if end.notes else ""
+    last = end.notes[-1] if end.notes else left
     end.pieces = [Piece("text", " ".join(prose.sentences(last)))] if last else []
     return [*found, end]
 

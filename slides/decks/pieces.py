@@ -16,11 +16,18 @@ from . import prose
 
 LEFT_OUT = ("Exercises", "Where this comes from", "How exercises work", "Excursion:")
 EXERCISE = re.compile(r"\*\*\d\d\.\d+\*\*|.*\b(?:check|hint|solution|progress)\(", re.DOTALL)
+CLAIM = re.compile(r"\*\*[\"“](.+?)[\"”]\*\*\s*", re.DOTALL)
+RESERVED = re.compile(r"(?:code|output|figure|table|list|no formula|/|lines [\d -]+|from left [\d. ]+)$")
+Words = tuple[str, ...] | None  # what the source says of a cell's slides, if it does
 UNTOLD = re.compile(r"^Equal, to within .*\n?", re.MULTILINE)
 MAX_LINES = 5
 MAX_CODE = 8
 ACROSS_LIST = 78  # letters on a line of a list, which is set smaller
 MAX_ACROSS = 98  # letters of a printed line, at 20 pixels
+
+
+class DeckError(Exception):
+    """A source asks for something that its cell does not have."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Piece:
     alt: str = ""
     name: str = ""
     steps: tuple[float, ...] = ()
-    deck: tuple[str, ...] | None = None  # what the source says of the cell, if it does
+    deck: Words = None
     opens: bool = False  # the first paragraph of its section
     claim: bool = False
     cell: int = 0
@@ -91,25 +98,53 @@ def _opened(section: Section) -> Section:
 
 def _pieces(cell: Cell, node: NotebookNode) -> Iterator[Piece]:
     if cell.kind == "markdown":
-        for part in prose.paragraphs(cell.source):
-            yield from _of_paragraph(part, cell)
+        parts = prose.paragraphs(cell.source)
+        for part, words in zip(parts, _assigned(parts, cell.deck), strict=True):
+            yield from _of_paragraph(part, words)
     elif not cell.live and not EXERCISE.match(_without_imports(cell.source)):
         yield Piece("code", _without_imports(cell.source), deck=cell.deck)
         yield from _outputs(cell, node)
 
 
-def _of_paragraph(part: str, cell: Cell) -> Iterator[Piece]:
+def _assigned(parts: Sequence[str], deck: Words) -> list[Words]:
+    """What the source says of a cell, for each of its paragraphs: a quoted sentence is where it stands."""
+    if deck is None:
+        return [None] * len(parts)
+    found: list[list[str]] = [[] for _ in parts]
+    place, own = next((i for i, part in enumerate(parts) if not part.startswith("#")), 0), []
+    for word in deck:
+        if RESERVED.match(word) and word != "/":
+            found = [[*words, word] for words in found]
+        elif word.endswith("…"):
+            place = _where(word[:-1].strip(), parts, place)
+            found[place] += [*own, word]
+            own = []
+        else:
+            own.append(word)
+    found[place] += own
+    return [tuple(words) for words in found]
+
+
+def _where(start: str, parts: Sequence[str], place: int) -> int:
+    for i, part in enumerate(parts[place:], place):
+        body = CLAIM.sub("", part)
+        if any(sentence.startswith(start) for sentence in prose.sentences(body)):
+            return i
+    raise DeckError(f"No sentence begins with {start!r}, in its order, in the cell that begins {parts[0][:50]!r}.")
+
+
+def _of_paragraph(part: str, words: Words) -> Iterator[Piece]:
     if heading := re.match(r"(##?) (.*)", part):
         yield Piece("heading", heading.group(2), name=heading.group(1))
         if rest := part.partition("\n")[2].strip():
-            yield from _of_paragraph(rest, cell)
+            yield from _of_paragraph(rest, words)
     elif part.startswith("### "):
         yield Piece("subheading", part[4:])
     elif not EXERCISE.match(part):
         kind = {"$$": "formula", "- ": "list", "| ": "table"}.get(part[:2], "paragraph")
-        if claim := re.match(r"\*\*[\"“](.+?)[\"”]\*\*\s*", part, re.DOTALL):
+        if claim := CLAIM.match(part):
             yield Piece("claim", claim.group(1))
-        yield Piece(kind, part[claim.end() :] if claim else part, deck=cell.deck, claim=bool(claim))
+        yield Piece(kind, part[claim.end() :] if claim else part, deck=words, claim=bool(claim))
 
 
 def _without_imports(code: str) -> str:
@@ -124,7 +159,7 @@ def _outputs(cell: Cell, node: NotebookNode) -> Iterator[Piece]:
     if told := UNTOLD.sub("", printed).strip("\n"):
         yield Piece("output", told, deck=cell.deck, claim=claim)
     for out in node.outputs:
-        if "text/markdown" in out.get("data", {}):
+        if out.get("data", {}).get("text/markdown", "").startswith("|"):
             yield Piece("table", out.data["text/markdown"].strip(), deck=cell.deck, claim=claim)
     for out in pictures:
         alt = out.metadata.get("image/png", {}).get("alt", "")
