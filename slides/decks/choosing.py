@@ -46,8 +46,10 @@ class _Choice:
             self.after_output = False
             yield piece
         elif i in self.evidence:
-            yield from self._own_words(piece)
+            before = piece.kind not in ("formula", "list", "table")
+            yield from self._own_words(piece) if before else ()
             yield _cut(piece)
+            yield from () if before else self._own_words(piece)
             self.after_output = piece.kind == "output"
             self.room = max(1, min(FINDING, MAX_LINES - _cut(piece).lines))
         if piece.kind in ("formula", "list"):
@@ -152,15 +154,15 @@ class _Choice:
             elif not RESERVED.match(word):
                 quoted = [one for one in here if word.endswith("…") and one.startswith(word[:-1].strip())]
                 shown = (quoted or [word])[0]
-                asked = prose.question_in(shown) or shown.endswith("?")
+                asked = prose.question_in(shown) or shown.rstrip("*").endswith("?")
                 kind = "question" if asked else "verdict" if piece.claim else "text"
                 yield replace(_text(piece, [shown], kind), name="lead")
 
     def _own_words(self, piece: Piece) -> Iterator[Piece]:
         """What the source of a code cell asks before what it shows."""
         for word in piece.deck or ():
-            if piece.kind != "formula" and piece.kind not in ("list", "table") and not RESERVED.match(word):
-                yield _text(piece, [word], "question")
+            if not RESERVED.match(word) and not word.endswith("…"):
+                yield _text(piece, [word], "question" if word.endswith("?") else "text")
 
 
 def _text(piece: Piece, shown: list[str], kind: str) -> Piece:

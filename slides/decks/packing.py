@@ -74,7 +74,7 @@ def _goes_on(slide: Slide, piece: Piece) -> bool:
     if piece.kind == "formula":
         return slide.shows != "formula" and slide.lines <= MAX_LINES - 2
     if piece.kind == "table":
-        return not slide.pieces
+        return not slide.shows and slide.lines + piece.lines <= MAX_LINES + (not slide.pieces)
     if slide.lines + piece.lines > (MAX_LINES - 2 if slide.shows == "formula" else MAX_LINES):
         return False
     if slide.shows and piece.kind in SHOWN:

@@ -86,7 +86,9 @@ def sections(notebook: NotebookNode) -> list[Section]:
 
 
 def _opened(section: Section) -> Section:
-    """Mark the first paragraph."""
+    """Mark the first paragraph; a summary is shown whole, whatever a claim in the same cell shows."""
+    if section.heading == "Summary":
+        section.pieces = [replace(piece, deck=None) for piece in section.pieces]
     for i, piece in enumerate(section.pieces):
         if piece.kind == "paragraph":
             section.pieces[i] = replace(piece, opens=True)
@@ -111,17 +113,20 @@ def _assigned(parts: Sequence[str], deck: Words) -> list[Words]:
     if deck is None:
         return [None] * len(parts)
     found: list[list[str]] = [[] for _ in parts]
-    place, own = next((i for i, part in enumerate(parts) if not part.startswith("#")), 0), []
-    for word in deck:
+    place = next((i for i, part in enumerate(parts) if not part.startswith("#")), 0)
+    last = max((i for i, word in enumerate(deck) if word.endswith("…")), default=-1)
+    for i, word in enumerate(deck):
         if RESERVED.match(word) and word != "/":
             found = [[*words, word] for words in found]
-        elif word.endswith("…"):
+            continue
+        if word.endswith("…"):
             place = _where(word[:-1].strip(), parts, place)
-            found[place] += [*own, word]
-            own = []
-        else:
-            own.append(word)
-    found[place] += own
+            if i and deck[i - 1] == "/":
+                found[place].append("/")
+        elif word == "/" and i < last:
+            continue
+        # Words of its own stand after the sentence before them, and the last ones after all that the cell shows.
+        found[place if i <= last or last < 0 < len(parts) - 2 else -1].append(word)
     return [tuple(words) for words in found]
 
 
