@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import prose
-from .pieces import MAX_LINES, RESERVED, Piece, Section, fits, items, presentable, table_fits
+from .pieces import MAX_LINES, RESERVED, Piece, Section, fits, items, presentable, readable, table_fits
 
 EVIDENCE = ("formula", "figure", "output", "table", "list")
 OPENING, FINDING, LEAD = 3, 3, 3  # at most so many lines
@@ -182,10 +182,10 @@ def _cut(piece: Piece) -> Piece:
         shown = [" ".join(prose.first(prose.sentences(item), 1)) for item in items(piece.body)]
         return replace(piece, body="\n".join(f"- {item}" for item in shown))
     named = next((word for word in piece.deck or () if word.startswith("lines ")), "")
-    if piece.kind != "output" or not named:
+    if piece.kind != "output":
         return piece
     rows, kept = piece.body.splitlines(), []
-    for part in named.split()[1:]:
+    for part in named.split()[1:] or [f"1-{len(rows)}"]:
         start, _, stop = part.partition("-")
         kept += rows[int(start) - 1 : int(stop or start)]
-    return replace(piece, body="\n".join(kept))
+    return replace(piece, body=readable("\n".join(kept)))

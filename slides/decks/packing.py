@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import prose
 from .choosing import chosen
@@ -64,7 +64,16 @@ def _packed(heading: str, pieces: Sequence[Piece]) -> list[Slide]:
                 if piece.kind == "formula" and len(slide.pieces) > 1 and slide.pieces[-1].name == "lead":
                     found[-1].pieces.append(slide.pieces.pop())
             found[-1].pieces.append(piece)
-    return _without_bare(found)
+    return [_stopped(slide) for slide in _without_bare(found)]
+
+
+def _stopped(slide: Slide) -> Slide:
+    """A colon that announces nothing on this slide is a full stop."""
+    for i, piece in enumerate(slide.pieces):
+        after = slide.pieces[i + 1].kind if i + 1 < len(slide.pieces) else ""
+        if piece.kind == "text" and piece.body.endswith((":", ",")) and after not in SHOWN:
+            slide.pieces[i] = replace(piece, body=piece.body[:-1] + ".")
+    return slide
 
 
 def _goes_on(slide: Slide, piece: Piece) -> bool:

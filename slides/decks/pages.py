@@ -69,7 +69,7 @@ def write(found: Sequence[Deck], folder: Path, *, pdf: bool = False) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     copy_assets(folder / "assets")
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
-    environment.filters.update(md=markdown, inline=inline, code=highlighted, frame=frame, fitted=fitted)
+    environment.filters.update(md=markdown, inline=inline, code=highlighted, frame=frame, fitted=fitted, in_table=in_table)
     for deck in found:
         for slide in deck.slides:
             for piece in slide.pieces:
@@ -131,8 +131,15 @@ def frame(piece: Piece) -> tuple[int, int]:
     return round(width * scale), round(height * scale)
 
 
+def in_table(markdown: str) -> int:
+    """The size of letters at which a table fits across a slide, in pixels: 22 to 32."""
+    rows = [[len(prose.plain(cell.strip())) for cell in row.strip("|").split("|")] for row in markdown.splitlines()]
+    widest = [max(cells) for cells in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True)]
+    return max(22, min(32, int((1136 - 40 * len(widest)) / (0.48 * sum(widest)))))
+
+
 def fitted(text: str) -> int:
     """The size of letters at which the widest line of code or output fills a slide, in pixels: 20 to 38."""
     widest = max(map(len, text.splitlines()), default=1)
-    return max(20, min(38, int(1184 / (0.602 * widest))))
+    return max(20, min(38, int(1150 / (0.602 * widest))))
 

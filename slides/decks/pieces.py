@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,12 +18,12 @@ from . import prose
 LEFT_OUT = ("Exercises", "Where this comes from", "How exercises work", "Excursion:")
 EXERCISE = re.compile(r"\*\*\d\d\.\d+\*\*|.*\b(?:check|hint|solution|progress)\(", re.DOTALL)
 CLAIM = re.compile(r"\*\*[\"“](.+?)[\"”]\*\*\s*", re.DOTALL)
-RESERVED = re.compile(r"(?:code|output|figure|table|list|no formula|/|lines [\d -]+|from left [\d. ]+)$")
+RESERVED = re.compile(r"(?:code|output|figure|table|list|no formula|/|lines [\d -]+|from (?:left|below) [\d. ]+)$")
 Words = tuple[str, ...] | None  # what the source says of a cell's slides, if it does
 UNTOLD = re.compile(r"^Equal, to within .*\n?", re.MULTILINE)
 MAX_LINES = 5
 MAX_CODE = 8
-ACROSS_LIST = 78  # letters on a line of a list, which is set smaller
+ACROSS_LIST = 73  # letters on a line of a list, which is set smaller
 MAX_ACROSS = 98  # letters of a printed line, at 20 pixels
 
 
@@ -42,7 +43,7 @@ class Piece:
     body: str
     alt: str = ""
     name: str = ""
-    steps: tuple[float, ...] = ()
+    steps: str = ""  # from where, and up to which shares of it, a drawing is uncovered
     deck: Words = None
     opens: bool = False  # the first paragraph of its section
     claim: bool = False
@@ -113,7 +114,7 @@ def _assigned(parts: Sequence[str], deck: Words) -> list[Words]:
     if deck is None:
         return [None] * len(parts)
     found: list[list[str]] = [[] for _ in parts]
-    place = next((i for i, part in enumerate(parts) if not part.startswith("#")), 0)
+    place = next((i for i, part in enumerate(parts) if not part.startswith(("#", "|", "$$", "- "))), 0)
     last = max((i for i, word in enumerate(deck) if word.endswith("…")), default=-1)
     for i, word in enumerate(deck):
         if RESERVED.match(word) and word != "/":
@@ -171,15 +172,21 @@ def _outputs(cell: Cell, node: NotebookNode) -> Iterator[Piece]:
         yield Piece("figure", out.data["image/png"], html.unescape(alt), cell.figure or "", _steps(cell), cell.deck)
 
 
-def _steps(cell: Cell) -> tuple[float, ...]:
-    """Where a drawing is cut into steps: ``from left 0.3 0.6`` shows it in three."""
-    cuts = next((word for word in cell.deck or () if word.startswith("from left ")), "")
-    return tuple(map(float, cuts.split()[2:]))
+def _steps(cell: Cell) -> str:
+    """Where a drawing is cut into steps: ``left 0.3 0.6`` shows it in three."""
+    return next((word.removeprefix("from ") for word in cell.deck or () if word.startswith("from ")), "")
 
 
 def items(markdown: str) -> list[str]:
     """The items of a list."""
     return [" ".join(item.split()) for item in re.split(r"^- ", markdown, flags=re.MULTILINE) if item.strip()]
+
+
+def readable(printed: str) -> str:
+    """What ``show`` printed, for a slide: a name in words, an array of one row beside its name, without its shape."""
+    printed = re.sub(r"^(\w+) +\(\d[\d, ]*\)\n(\[+[^\[\]\n]*\]+)$", r"\1  \2", printed, flags=re.MULTILINE)
+    printed = re.sub(r"^\w+(?= )", lambda name: name.group().replace("_", " "), printed, flags=re.MULTILINE)
+    return textwrap.dedent(printed)
 
 
 def fits(piece: Piece) -> bool:

@@ -28,14 +28,16 @@ window.MathJax = {
   options: { enableMenu: false },
 };
 
-// A drawing that is shown in steps is uncovered from the left; its title, at the top, stays in sight.
+// A drawing that is shown in steps is uncovered from the left or from below; its title, at the top, stays in sight.
 function uncover(slide) {
   for (const image of slide ? slide.querySelectorAll("img[data-steps]") : []) {
-    const cuts = image.dataset.steps.split(" ").map(Number);
+    const [from, ...cuts] = image.dataset.steps.split(" ");
     const done = slide.querySelectorAll(".step.visible").length;
-    const right = done < cuts.length ? `${100 * cuts[done]}%` : "100%";
-    const title = image.dataset.title || "9%";
-    image.style.clipPath = `polygon(0 0, 100% 0, 100% ${title}, ${right} ${title}, ${right} 100%, 0 100%)`;
+    const shown = 100 * (done < cuts.length ? cuts[done] : 1);
+    const path = from === "left"
+      ? `100% 8%, ${shown}% 8%, ${shown}% 100%, 0 100%`
+      : `100% 8%, 0 8%, 0 ${100 - shown}%, 100% ${100 - shown}%, 100% 100%, 0 100%`;
+    image.style.clipPath = `polygon(0 0, 100% 0, ${path})`;
   }
 }
 
