@@ -1,17 +1,16 @@
 """The decks: short enough to be read from the last row, asked before it is shown, and nothing over the edge."""
 
 import re
-import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 
 from attnlib.course.lessons import LESSONS
+from building.lessons import HEADER, read_source, unrun_notebook
+from decks import choosing, packing, pages, pdf, pieces, prose
 
 ROOT = Path(__file__).parents[1]
-pages = pytest.importorskip("decks.pages")
-from decks import choosing, packing, pdf, pieces, prose  # noqa: E402
-
 READY = [lesson for lesson in LESSONS if lesson.ready]
 EACH = pytest.mark.parametrize("lesson", READY, ids=lambda lesson: lesson.number)
 VIEWS = {"1280x720": (1280, 720), "1920x1080": (1920, 1080)}
@@ -64,7 +63,7 @@ def test_a_slide_is_read_at_a_glance(lesson):
         shown = [piece for piece in slide.pieces if piece.kind in (*packing.ALONE, *packing.SHOWN)]
         assert len(shown) <= 1, slide
         assert slide.lines <= 5 or slide.shows in ("figure", "table", "code"), slide
-        assert slide.shows != "figure" or len(slide.pieces) == 1 and not slide.heading, "a figure fills its slide"
+        assert slide.shows != "figure" or (len(slide.pieces) == 1 and not slide.heading), "a figure fills its slide"
         for piece in slide.pieces:
             assert piece.kind != "code" or piece.lines <= pieces.MAX_CODE, piece
             assert piece.kind != "output" or pieces.fits(piece), piece
@@ -141,13 +140,32 @@ def test_an_output_answers_the_question_before_it():
     ]
 
 
+def made(text):
+    """The slides of a lesson that is written here, not run."""
+    return packing.slides(pieces.sections(unrun_notebook(read_source(HEADER + "# 01 · A\n\n+++\n\n" + text), "01")))
+
+
 def test_a_source_may_say_what_is_shown_and_is_told_what_it_has_not():
-    paragraph = pieces.Piece("paragraph", "First this. Then that.", deck=("Then…", "In short: that."), cell=1)
-    shown = choosing.chosen(pieces.Section("Heading", [paragraph]))
-    assert [piece.body for piece in shown if piece.kind == "text"] == ["Then that.", "In short: that."]
-    paragraph = pieces.Piece("paragraph", "First this.", deck=("Last…",), cell=1)
-    with pytest.raises(choosing.DeckError, match="Last"):
-        choosing.chosen(pieces.Section("Heading", [paragraph]))
+    text = '+++ {"deck": ["Then…", "In short: that.", "Last…"]}\n\n## B\n\nFirst this. Then that.\n\nAt last. Last.'
+    assert [piece.body for piece in made(text)[0].pieces] == ["Then that.", "In short: that.", "Last."]
+    with pytest.raises(pieces.DeckError, match="'Lost'"):
+        made(text.replace("Last…", "Lost…"))
+
+
+def test_what_is_not_spoken_of_is_in_no_deck():
+    aside = "## Excursion: b\n\n+++\n\nAside.\n\n+++\n\n## Exercises\n\n**01.1** Try.\n\n+++\n\n"
+    assert [slide.heading for slide in made(aside + "## C\n\nCore. $x$ is said.")] == ["C"]
+
+
+def test_a_sixth_line_goes_to_the_next_slide():
+    six = ", ".join(f'"Line {i}, of a length that leaves no room for another one beside it."' for i in range(6))
+    slides = made(f'+++ {{"deck": [{six}]}}\n\n## B\n\nNothing.')
+    assert [len(slide.pieces) for slide in slides] == [5, 1]
+
+
+def test_arrays_and_names_are_shown_in_words():
+    assert pieces.readable("one_row (2,)\n[1. 2.]") == "one row  [1. 2.]"
+    assert pieces.readable("  too_high 19") == "too_high 19"
 
 
 # What is seen.
@@ -163,8 +181,6 @@ def built(tmp_path_factory):
 
 
 def installed():
-    from importlib.metadata import distributions
-
     return {found.metadata["Name"] for found in distributions()}
 
 

@@ -75,7 +75,7 @@ class _Choice:
         """Is an output the first thing that is shown after a question, or the only evidence of its section?"""
         for j in range(i - 1, -1, -1):
             piece = self.pieces[j]
-            if piece.kind in ("claim", "figure") or piece.kind == "output" and presentable(piece):
+            if piece.kind in ("claim", "figure") or (piece.kind == "output" and presentable(piece)):
                 return False
             if piece.kind == "paragraph" and prose.question_in(piece.body):
                 return not self._drawn_next(i)

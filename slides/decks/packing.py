@@ -95,7 +95,7 @@ def _without_bare(found: list[Slide]) -> list[Slide]:
     """A slide that only says is said over the one before it."""
     kept: list[Slide] = []
     for slide in found:
-        if slide.pieces or slide.heading and not kept:
+        if slide.pieces or (slide.heading and not kept):
             kept.append(slide)
         elif kept:
             kept[-1].notes += slide.notes

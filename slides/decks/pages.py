@@ -12,11 +12,12 @@ from functools import lru_cache
 from importlib.metadata import files
 from pathlib import Path
 
-from attnlib.course.lessons import LESSONS, PARTS, Lesson
-from building.lessons import read_notebook
 from jinja2 import Environment, FileSystemLoader
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
+
+from attnlib.course.lessons import LESSONS, PARTS, Lesson
+from building.lessons import read_notebook
 
 from . import prose
 from .packing import Slide, slides
@@ -25,7 +26,9 @@ from .pieces import Piece, sections
 ROOT = Path(__file__).resolve().parent.parent.parent
 WIDE, HIGH = 1220, 640  # pixels that a figure may fill, of 1280 and 720
 TEMPLATES = ROOT / "slides" / "template"
-STATED = re.compile(r"(?P<able>After this lesson .*?\.) (?P<minutes>\d[\d +]* minutes)\. Needs: (?P<needs>.*?)\.", re.DOTALL)
+STATED = re.compile(
+    r"(?P<able>After this lesson .*?\.) (?P<minutes>\d[\d +]* minutes)\. Needs: (?P<needs>.*?)\.", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,9 @@ def write(found: Sequence[Deck], folder: Path, *, pdf: bool = False) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     copy_assets(folder / "assets")
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
-    environment.filters.update(md=markdown, inline=inline, code=highlighted, frame=frame, fitted=fitted, in_table=in_table)
+    environment.filters.update(
+        md=markdown, inline=inline, code=highlighted, frame=frame, fitted=fitted, in_table=in_table
+    )
     for deck in found:
         for slide in deck.slides:
             for piece in slide.pieces:
@@ -142,4 +147,3 @@ def fitted(text: str) -> int:
     """The size of letters at which the widest line of code or output fills a slide, in pixels: 20 to 38."""
     widest = max(map(len, text.splitlines()), default=1)
     return max(20, min(38, int(1150 / (0.602 * widest))))
-

@@ -8,10 +8,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from nbformat import NotebookNode
+
 from building.cells import Cell
 from building.excursions import in_excursions
 from building.lessons import to_cell
-from nbformat import NotebookNode
 
 from . import prose
 
@@ -75,7 +76,7 @@ def sections(notebook: NotebookNode) -> list[Section]:
     cells = [to_cell(node) for node in notebook.cells]
     found: list[Section] = []
     for number, (cell, node, aside) in enumerate(zip(cells, notebook.cells, in_excursions(cells), strict=True), 1):
-        if aside or cell.slide == "skip" and cell.kind == "markdown":
+        if aside or (cell.slide == "skip" and cell.kind == "markdown"):
             continue
         for piece in _pieces(cell, node):
             if piece.kind == "heading":

@@ -6,7 +6,9 @@ import math
 import re
 
 ACROSS = 66  # letters on a line of a slide, with room to spare
-KEPT = re.compile(r"\$\$.*?\$\$|\$[^$\n]+?\$|`[^`]+`|\*\*.+?\*\*|(?<!\*)\*(?![\s*]).+?(?<![\s*])\*(?!\*)|\]\([^)]*\)", re.DOTALL)
+KEPT = re.compile(
+    r"\$\$.*?\$\$|\$[^$\n]+?\$|`[^`]+`|\*\*.+?\*\*|(?<!\*)\*(?![\s*]).+?(?<![\s*])\*(?!\*)|\]\([^)]*\)", re.DOTALL
+)
 END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)”\"]*\s+(?=[A-Z\"“($*`\d\x00])")
 ASKED = re.compile(r"(?<!\*)\*(?![\s*])([^*]+(?:\*\*[^*]+\*\*[^*]+)*)\*(?!\*)")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\([^)]*\)")
