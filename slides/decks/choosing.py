@@ -150,13 +150,15 @@ class _Choice:
         here = prose.sentences(piece.body)
         for word in piece.deck or ():
             if word == "/":
+                self.after_output = False
                 yield replace(piece, kind="break", body="")
             elif not RESERVED.match(word):
                 quoted = [one for one in here if word.endswith("…") and one.startswith(word[:-1].strip())]
                 shown = (quoted or [word])[0]
                 asked = prose.question_in(shown) or shown.rstrip("*").endswith("?")
-                kind = "question" if asked else "verdict" if piece.claim else "text"
-                yield replace(_text(piece, [shown], kind), name="lead")
+                kind = "verdict" if piece.claim else "finding" if self.after_output else "text"
+                self.after_output = False
+                yield replace(_text(piece, [shown], "question" if asked else kind), name="lead")
 
     def _own_words(self, piece: Piece) -> Iterator[Piece]:
         """What the source of a code cell asks before what it shows."""

@@ -63,6 +63,8 @@ def _packed(heading: str, pieces: Sequence[Piece]) -> list[Slide]:
                 found.append(Slide(heading))
                 if piece.kind == "formula" and len(slide.pieces) > 1 and slide.pieces[-1].name == "lead":
                     found[-1].pieces.append(slide.pieces.pop())
+                elif piece.kind == "finding":  # apart from its numbers it is a sentence like any other
+                    piece = replace(piece, kind="text")
             found[-1].pieces.append(piece)
     return [_stopped(slide) for slide in _without_bare(found)]
 

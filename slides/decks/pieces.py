@@ -115,8 +115,10 @@ def _assigned(parts: Sequence[str], deck: Words) -> list[Words]:
     if deck is None:
         return [None] * len(parts)
     found: list[list[str]] = [[] for _ in parts]
-    place = next((i for i, part in enumerate(parts) if not part.startswith(("#", "|", "$$", "- "))), 0)
     last = max((i for i, word in enumerate(deck) if word.endswith("…")), default=-1)
+    below = max((i for i, part in enumerate(parts) if part.startswith("#")), default=-1) + 1 if last < 0 else 0
+    plain = (i for i, part in enumerate(parts[below:], below) if not part.startswith(("#", "|", "$$", "- ")))
+    place = next(plain, len(parts) - 1)
     for i, word in enumerate(deck):
         if RESERVED.match(word) and word != "/":
             found = [[*words, word] for words in found]
@@ -125,10 +127,10 @@ def _assigned(parts: Sequence[str], deck: Words) -> list[Words]:
             place = _where(word[:-1].strip(), parts, place)
             if i and deck[i - 1] == "/":
                 found[place].append("/")
-        elif word == "/" and i < last:
+        elif word == "/" and deck[i + 1 : i + 2] and deck[i + 1].endswith("…"):
             continue
         # Words of its own stand after the sentence before them, and the last ones after all that the cell shows.
-        found[place if i <= last or last < 0 < len(parts) - 2 else -1].append(word)
+        found[place if i <= last or last < 0 else -1].append(word)
     return [tuple(words) for words in found]
 
 

@@ -35,8 +35,8 @@ function uncover(slide) {
     const done = slide.querySelectorAll(".step.visible").length;
     const shown = 100 * (done < cuts.length ? cuts[done] : 1);
     const path = from === "left"
-      ? `100% 8%, ${shown}% 8%, ${shown}% 100%, 0 100%`
-      : `100% 8%, 0 8%, 0 ${100 - shown}%, 100% ${100 - shown}%, 100% 100%, 0 100%`;
+      ? `100% 6%, ${shown}% 6%, ${shown}% 100%, 0 100%`
+      : `100% 6%, 0 6%, 0 ${100 - shown}%, 100% ${100 - shown}%, 100% 100%, 0 100%`;
     image.style.clipPath = `polygon(0 0, 100% 0, ${path})`;
   }
 }
