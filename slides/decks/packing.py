@@ -30,6 +30,11 @@ class Slide:
         return sum(piece.lines for piece in self.pieces if piece.kind != "formula")
 
     @property
+    def said(self) -> list[str]:
+        """The notes; over a figure that no prose speaks of, its description."""
+        return self.notes or [piece.alt for piece in self.pieces if piece.kind == "figure"]
+
+    @property
     def shows(self) -> str:
         """The kind of evidence that it shows, or nothing."""
         return next((piece.kind for piece in self.pieces if piece.kind in (*ALONE, *SHOWN)), "")
@@ -58,15 +63,23 @@ def _packed(heading: str, pieces: Sequence[Piece]) -> list[Slide]:
         elif piece.kind == "break":
             if slide.pieces:
                 found.append(Slide(heading))
+        elif _goes_on(slide, piece):
+            slide.pieces.append(piece)
         else:
-            if not _goes_on(slide, piece):
-                found.append(Slide(heading))
-                if piece.kind == "formula" and len(slide.pieces) > 1 and slide.pieces[-1].name == "lead":
-                    found[-1].pieces.append(slide.pieces.pop())
-                elif piece.kind == "finding":  # apart from its numbers it is a sentence like any other
-                    piece = replace(piece, kind="text")
-            found[-1].pieces.append(piece)
+            found.append(_begun(slide, piece, heading))
     return [_stopped(slide) for slide in _without_bare(found)]
+
+
+def _begun(before: Slide, piece: Piece, heading: str) -> Slide:
+    """A new slide for a piece that does not fit; a formula takes along the sentence that leads to it."""
+    slide = Slide(heading)
+    if piece.kind == "formula" and len(before.pieces) > 1 and before.pieces[-1].name == "lead":
+        slide.pieces.append(before.pieces.pop())
+        slide.notes += before.notes[-1:]  # what is said of it is said of both
+    if piece.kind == "finding":  # apart from its numbers it is a sentence like any other
+        piece = replace(piece, kind="text")
+    slide.pieces.append(piece)
+    return slide
 
 
 def _stopped(slide: Slide) -> Slide:
@@ -130,10 +143,13 @@ def _summary(pieces: Sequence[Piece]) -> list[Slide]:
             for part in _halves(points):
                 body = "\n".join(part)
                 found.append(Slide(SUMMARY, "Summary", [Piece("list", body)], kind="summary"))
+        elif piece.kind == "notes" and piece.body.startswith("- "):
+            for slide in found:
+                slide.notes.append(piece.body)
+            # What its last item says beyond its first sentence leads on, where nothing else does.
+            left = " ".join(prose.sentences(items(piece.body)[-1])[1:])
         elif piece.kind == "notes" and found:
-            if piece.body.startswith("- "):  # what its last item says beyond its first sentence
-                left = " ".join(prose.sentences(items(piece.body)[-1])[1:])
-            (end if not piece.body.startswith("- ") else found[0]).notes.append(piece.body)
+            end.notes.append(piece.body)
     last = end.notes[-1] if end.notes else left
     end.pieces = [Piece("text", " ".join(prose.sentences(last)))] if last else []
     return [*found, end]

@@ -36,7 +36,7 @@ function uncover(slide) {
     const shown = 100 * (done < cuts.length ? cuts[done] : 1);
     const path = from === "left"
       ? `100% 6%, ${shown}% 6%, ${shown}% 100%, 0 100%`
-      : `100% 6%, 0 6%, 0 ${100 - shown}%, 100% ${100 - shown}%, 100% 100%, 0 100%`;
+      : `100% 8%, 0 8%, 0 ${100 - shown}%, 100% ${100 - shown}%, 100% 100%, 0 100%`;
     image.style.clipPath = `polygon(0 0, 100% 0, ${path})`;
   }
 }
@@ -56,6 +56,8 @@ async function startDeck() {
     update();
   }
   await MathJax.startup.promise;
+  // The speaker's window has no style to hide what is there for screen readers.
+  for (const twice of document.querySelectorAll("aside.notes mjx-assistive-mml")) twice.remove();
   await document.fonts.ready;
   Reveal.layout();
   window.deckReady = true;
