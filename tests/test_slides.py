@@ -88,6 +88,7 @@ def test_what_is_for_the_reader_is_left_out(lesson):
     for text in (shown, notes):
         assert not re.search(r"Excursion:|Where this comes from|\*\*\d\d\.\d\*\*|\bcheck\(\"|^import ", text, re.M)
     assert not re.search(r"\*\*\d\d\.\d+\*\*|not attempted", shown)
+    assert not {slide.section for slide in deck.slides} & {"Exercises", "Where this comes from"}
 
 
 @EACH
@@ -153,8 +154,9 @@ def test_a_source_may_say_what_is_shown_and_is_told_what_it_has_not():
 
 
 def test_what_is_not_spoken_of_is_in_no_deck():
-    aside = "## Excursion: b\n\n+++\n\nAside.\n\n+++\n\n## Exercises\n\n**01.1** Try.\n\n+++\n\n"
-    assert [slide.heading for slide in made(aside + "## C\n\nCore. $x$ is said.")] == ["C"]
+    aside = "## Excursion: b\n\n+++\n\nAside.\n\n```{code-cell}\n:deck: [code]\n\nx = 1\n```\n\n## Exercises\n\n**01.1** Try.\n\n+++\n\n"
+    aside = "## A\n\nBefore.\n\n+++\n\n" + aside
+    assert [slide.heading for slide in made(aside + "## C\n\nCore. $x$ is said.")] == ["A", "C"]
 
 
 def test_a_sixth_line_goes_to_the_next_slide():

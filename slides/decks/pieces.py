@@ -16,7 +16,7 @@ from building.lessons import to_cell
 
 from . import prose
 
-LEFT_OUT = ("Exercises", "Where this comes from", "How exercises work", "Excursion:")
+LEFT_OUT = ("Exercises", "Where this comes from", "How exercises work")
 EXERCISE = re.compile(r"\*\*\d\d\.\d+\*\*|.*\b(?:check|hint|solution|progress)\(", re.DOTALL)
 CLAIM = re.compile(r"\*\*[\"“](.+?)[\"”]\*\*\s*", re.DOTALL)
 RESERVED = re.compile(r"(?:code|output|figure|table|list|no formula|/|lines [\d -]+|from (?:left|below) [\d. ]+)$")

@@ -47,7 +47,6 @@ async function startDeck() {
     width: 1280, height: 720, margin: 0, center: false, hash: true, slideNumber: "c/t",
     transition: "none", backgroundTransition: "none", controls: false, pdfSeparateFragments: false,
     plugins: [RevealNotes],
-    keyboard: { 68: exchange },
   });
   Reveal.addKeyBinding({ keyCode: 68, key: "D", description: "Light or dark" }, exchange);
   if (!printed) {
