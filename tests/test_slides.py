@@ -154,9 +154,10 @@ def test_a_source_may_say_what_is_shown_and_is_told_what_it_has_not():
 
 
 def test_what_is_not_spoken_of_is_in_no_deck():
-    aside = "## Excursion: b\n\n+++\n\nAside.\n\n```{code-cell}\n:deck: [code]\n\nx = 1\n```\n\n## Exercises\n\n**01.1** Try.\n\n+++\n\n"
-    aside = "## A\n\nBefore.\n\n+++\n\n" + aside
-    assert [slide.heading for slide in made(aside + "## C\n\nCore. $x$ is said.")] == ["A", "C"]
+    aside = "## Excursion: b\n\n+++\n\nAside.\n\n```{code-cell}\n:deck: [code]\n\nx = 1\n```\n\n"
+    exercise = "## Exercises\n\n**01.1** Try.\n\n+++\n\n"
+    slides = made("## A\n\nBefore.\n\n+++\n\n" + aside + exercise + "## C\n\nCore. $x$ is said.")
+    assert [(slide.heading, len(slide.pieces)) for slide in slides] == [("A", 1), ("C", 1)]
 
 
 def test_a_sixth_line_goes_to_the_next_slide():
