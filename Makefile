@@ -6,7 +6,7 @@ LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset test lint format build pull answers progress times parity book bench seeds pretrain constraints always
+.PHONY: help lab reset test lint format build pull answers progress times parity book slides bench seeds pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ book: .venv/book ## make the book, as web pages in book/_build/html
 	$(PY) -m sphinx -q -W --keep-going -c book -d book/_build/doctrees book/_build/source book/_build/html
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
+slides: .venv/slides ## make a deck of each lesson, in slides/_build (PDF=1 prints them too, with Chromium)
+	$(PY) slides/build.py $(if $(PDF),--pdf)
+
 bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md
 	KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
 
@@ -70,7 +73,7 @@ constraints: ## solve for one version of everything, on all Pythons at once (UPG
 	$(PYTHON) tools/solve_constraints.py $(if $(UPGRADE),--upgrade)
 
 # The script knows what is there and what has changed; asked again, it does nothing.
-.venv/learner .venv/tester .venv/bench .venv/book: always
+.venv/learner .venv/tester .venv/bench .venv/book .venv/slides: always
 	@command -v '$(PYTHON)' >/dev/null || { \
 	  echo 'There is no "$(PYTHON)" here. Name a Python that the course supports: make lab PYTHON=python3.12' >&2; exit 1; }
 	@'$(PYTHON)' tools/setup_environment.py $(@F)

@@ -110,7 +110,7 @@ def test_what_a_notebook_holds(built_course):
     notebook = read_notebook(lesson.notebook)
     assert [cell.id for cell in notebook.cells[:2]] == ["01-c01", "01-c02"]
     slides = [cell.metadata.slideshow.slide_type for cell in notebook.cells]
-    assert slides == ["slide", "skip", "slide", "slide", "skip", "skip", "slide", "skip", "skip"]
+    assert slides == ["slide", "skip", "slide", "slide", "skip", "notes", "slide", "skip", "skip"]
     assert set(notebook.metadata) == {"attnlib", "kernelspec", "language_info"}
     drawn, live, error, printed = (notebook.cells[i] for i in (3, 4, 7, 8))
     alt = {"alt": "A line that rises to 3 and falls to 2", "height": 50, "width": 100}
@@ -328,11 +328,12 @@ def test_cells_that_were_not_run_in_order_are_a_problem():
     ("cell", "first", "slide"),
     [
         (Cell("markdown", "Prose"), True, "slide"),
-        (Cell("markdown", "Prose"), False, "skip"),
+        (Cell("markdown", "Prose"), False, "notes"),
         (Cell("markdown", "# A\n\n1\n2\n3\n4"), False, "slide"),
-        (Cell("markdown", "## A\n\n1\n2\n3\n4\n5"), False, "skip"),
-        (Cell("markdown", "### A"), False, "skip"),
-        (Cell("markdown", "#hashtag"), False, "skip"),
+        (Cell("markdown", "## A\n\n1\n2\n3\n4\n5"), False, "notes"),
+        (Cell("markdown", "### A"), False, "notes"),
+        (Cell("markdown", "#hashtag"), False, "notes"),
+        (Cell("markdown", "*How many will it be?*"), False, "subslide"),
         (Cell("code", "# a comment"), False, "skip"),
         (Cell("code", "plot()", figure="a"), False, "slide"),
     ],

@@ -104,6 +104,12 @@ def test_the_script_runs_under_the_pythons_it_has_to_refuse():
     ast.parse(Path(setup.__file__).read_text(), feature_version=(3, 6))
 
 
+def test_slides_are_set_up_on_what_the_tests_need(root, run):
+    setup.set_up("slides", root, run)
+    assert run.calls == ["venv", "pip", "pip", "pip"]
+    assert [(root / ".venv" / stage).is_file() for stage in ("learner", "tester", "slides")] == [True] * 3
+
+
 def test_a_set_up_is_made_once_and_again_when_its_versions_change(root, run):
     setup.set_up("tester", root, run)
     assert run.calls == ["venv", "pip", "pip"]

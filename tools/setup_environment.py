@@ -24,6 +24,7 @@ STAGES = {
     "tester": ("learner", ["--quiet", "-c", "constraints.txt", "-e", ".[test]"]),
     "bench": ("tester", ["--quiet", "-c", "constraints.txt", "-e", ".[bench]"]),
     "book": ("learner", ["--quiet", "-c", "constraints.txt", "-e", ".[book]"]),
+    "slides": ("tester", ["--quiet", "-c", "constraints.txt", "-e", ".[slides]"]),
 }
 
 # In GB, with torch for the CPU: what stays in .venv, and what pip unpacks or keeps elsewhere meanwhile.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell, reduced to what the course keeps; ``slide`` is None where the default rule decides."""
+    """One cell, reduced to what the course keeps; ``slide`` and ``deck`` are None where a rule decides."""
 
     kind: str
     source: str
@@ -18,6 +18,7 @@ class Cell:
     figure: str | None = None
     within: float | dict[str, float] | None = field(default=None, hash=False)
     moving: dict[str, object] | None = field(default=None, hash=False)
+    deck: tuple[str, ...] | None = None
     id: str = field(default="", compare=False)
 
     @property
@@ -48,6 +49,8 @@ class Cell:
             found["within"] = self.within
         if self.moving is not None:
             found["moving"] = self.moving
+        if self.deck is not None:
+            found["deck"] = list(self.deck)
         return found
 
     def digest(self) -> str:

@@ -37,7 +37,14 @@ kernelspec:
 ---
 
 """
-METADATA = {"tags": list, "slideshow": dict, "figure": str, "within": int | float | dict, "moving": dict}
+METADATA = {
+    "tags": list,
+    "slideshow": dict,
+    "figure": str,
+    "within": int | float | dict,
+    "moving": dict,
+    "deck": list,
+}
 
 
 class LessonError(Exception):
@@ -123,6 +130,7 @@ def to_cell(node: NotebookNode) -> Cell:
         figure=metadata.get("figure"),
         within=_as_in_json(metadata.get("within")),
         moving=_as_in_json(metadata.get("moving")),
+        deck=tuple(metadata["deck"]) if "deck" in metadata else None,
         id=node.get("id", ""),
     )
 
@@ -187,10 +195,14 @@ def to_node(cell: Cell, **fields: object) -> NotebookNode:
 
 
 def default_slide(cell: Cell, *, first: bool = False, aside: bool = False) -> str:
-    """What a cell is in the deck if its source does not say: a slide, or only for reading, as excursions are."""
+    """What a cell is where it is presented and its source does not say: a slide, or for reading, or what is said."""
+    if aside:
+        return "skip"
+    if cell.kind == "code":
+        return "slide" if first or cell.figure else "skip"
     heading = re.match(r"#{1,2} ", cell.source) and cell.lines <= MAX_SLIDE_LINES
-    shown = first or cell.figure if cell.kind == "code" else first or heading
-    return "slide" if shown and not aside else "skip"
+    asked = cell.lines == 1 and re.fullmatch(r"\*[^*].*\*", cell.source)
+    return "slide" if first or heading else "subslide" if asked else "notes"
 
 
 def with_slides(cells: Sequence[Cell]) -> list[Cell]:
