@@ -13,6 +13,7 @@ from decks import choosing, packing, pages, pdf, pieces, prose
 ROOT = Path(__file__).parents[1]
 READY = [lesson for lesson in LESSONS if lesson.ready]
 EACH = pytest.mark.parametrize("lesson", READY, ids=lambda lesson: lesson.number)
+PLACES = "Reveal.getSlides().map(Reveal.getIndices).map(({ h, v }) => [h, v ?? 0])"
 VIEWS = {"1280x720": (1280, 720), "1920x1080": (1920, 1080)}
 # What is over the edge, too small or too much on the slide in view; formulas may be as wide as the slide.
 MEASURED = """() => {
@@ -221,12 +222,35 @@ def test_every_slide_is_looked_at(built, browser, lesson):
         page.set_viewport_size({"width": width, "height": height})
         page.goto((built / f"{lesson.file}.html").as_uri())
         page.wait_for_function("window.deckReady === true")
-        for i in range(page.evaluate("Reveal.getTotalSlides()")):
-            page.evaluate(f"Reveal.slide({i}, 0, 99)")
-            assert page.evaluate(MEASURED) == [], f"slide {i + 1} at {name}"
+        for across, down in page.evaluate(PLACES):
+            page.evaluate(f"Reveal.slide({across}, {down}, 99)")
+            assert page.evaluate(MEASURED) == [], f"slide {across + 1} at {name}"
+            if down:
+                assert_it_moves(page)
     page.close()
     assert said == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def assert_it_moves(page):
+    """The figure that moves is all in view, and the keyboard moves it."""
+    frame = page.frame_locator("section.present.moving iframe")
+    picture, control = frame.locator("img"), frame.locator("input, select").first
+    before = picture.get_attribute("src")
+    box, edge = picture.bounding_box(), page.locator("section.present.moving iframe").bounding_box()
+    assert edge["y"] < box["y"]
+    assert box["y"] + box["height"] <= edge["y"] + edge["height"] + 1
+    control.focus()
+    for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+        if picture.get_attribute("src") != before:
+            return
+    raise AssertionError("no key moves it")
+
+
+def test_the_figures_that_move_are_in_the_decks():
+    found = [slide.moving for lesson in READY for slide in slides_of(lesson) if slide.moving]
+    assert found == sorted(page.stem for page in (ROOT / "figures" / "moving").glob("*.html"))
 
 
 def test_the_keys_work(built, browser):

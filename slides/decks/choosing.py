@@ -40,6 +40,8 @@ class _Choice:
             yield from self._of_paragraph(i, piece)
             yield replace(piece, kind="notes")
             return
+        if piece.kind == "moving":
+            yield piece
         if piece.kind == "subheading":
             yield replace(piece, kind="break")
         if piece.kind in ("claim", "subheading"):

@@ -23,6 +23,7 @@ class Slide:
     pieces: list[Piece] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     kind: str = "plain"
+    moving: str = ""  # the moving figure below it
 
     @property
     def lines(self) -> int:
@@ -60,6 +61,8 @@ def _packed(heading: str, pieces: Sequence[Piece]) -> list[Slide]:
         slide = found[-1]
         if piece.kind == "notes":
             slide.notes.append(piece.body)
+        elif piece.kind == "moving":
+            slide.moving = piece.body
         elif piece.kind == "break":
             if slide.pieces:
                 found.append(Slide(heading))

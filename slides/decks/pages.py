@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WIDE, HIGH = 1220, 640  # pixels that a figure may fill, of 1280 and 720
 TEMPLATES = ROOT / "slides" / "template"
 STATED = re.compile(
-    r"(?P<able>After this lesson .*?\.) (?P<minutes>\d[\d +]* minutes)\. Needs: (?P<needs>.*?)\.", re.DOTALL
+    r"(?P<able>After this lesson .*?\.) (?P<minutes>\d[\d +]* minutes)\. Needs: (?P<needs>.*?)\. Needed for:",
+    re.DOTALL,
 )
 
 
@@ -80,6 +81,9 @@ def write(found: Sequence[Deck], folder: Path, *, pdf: bool = False) -> None:
             for piece in slide.pieces:
                 if piece.kind == "figure":
                     save_figure(folder / "figures", deck, piece)
+            if slide.moving:
+                (folder / "moving").mkdir(exist_ok=True)
+                shutil.copy(ROOT / "figures" / "moving" / f"{slide.moving}.html", folder / "moving")
         text = environment.get_template("deck.html.j2").render(deck=deck, slides=deck.slides)
         (folder / f"{deck.lesson.file}.html").write_text(text, "utf-8")
     index = environment.get_template("index.html.j2").render(decks=found, parts=PARTS, pdf=pdf)

@@ -17,6 +17,7 @@ from building.lessons import to_cell
 from . import prose
 
 LEFT_OUT = ("Exercises", "Where this comes from", "How exercises work")
+NO_LECTURE = ("Summary", "What people get wrong", *LEFT_OUT)
 EXERCISE = re.compile(r"\*\*\d\d\.\d+\*\*|.*\b(?:check|hint|solution|progress)\(", re.DOTALL)
 CLAIM = re.compile(r"\*\*[\"“](.+?)[\"”]\*\*\s*", re.DOTALL)
 RESERVED = re.compile(r"(?:code|output|figure|table|list|no formula|/|lines [\d -]+|from (?:left|below) [\d. ]+)$")
@@ -75,12 +76,16 @@ def sections(notebook: NotebookNode) -> list[Section]:
     """The sections that a lecture has: no excursion, exercise, import or reference."""
     cells = [to_cell(node) for node in notebook.cells]
     found: list[Section] = []
+    shown: Section | None = None  # the last section of the lecture proper
     for number, (cell, node, aside) in enumerate(zip(cells, notebook.cells, in_excursions(cells), strict=True), 1):
+        if cell.moving and shown:  # one of an excursion belongs to what was shown last
+            shown.pieces.append(Piece("moving", f"{notebook.cells[0].id[:2]}_{cell.moving['name']}", cell=number))
         if aside or (cell.slide == "skip" and cell.kind == "markdown"):
             continue
         for piece in _pieces(cell, node):
             if piece.kind == "heading":
                 found.append(Section(piece.body, title=piece.name == "#"))
+                shown = found[-1] if not piece.body.startswith(NO_LECTURE) else shown
             elif found:
                 found[-1].pieces.append(replace(piece, cell=number))
     kept = [section for section in found if not section.title and not section.heading.startswith(LEFT_OUT)]
