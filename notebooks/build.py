@@ -140,6 +140,11 @@ def claims(_course: Course) -> str:
     return importlib.import_module("attnlib.course.claims").as_markdown()
 
 
+def symbols(_course: Course) -> str:
+    """The table of symbols and terms."""
+    return importlib.import_module("attnlib.course.symbols").as_markdown()
+
+
 def syllabus(course: Course) -> str | None:
     """The README with the syllabus between its two marks."""
     readme = course.root / "README.md"
@@ -157,6 +162,7 @@ def syllabus(course: Course) -> str | None:
 PAGES: dict[str, Callable[[Course], str | None]] = {
     "figures/README.md": gallery,
     "notebooks/CLAIMS.md": claims,
+    "notebooks/SYMBOLS.md": symbols,
     "attnlib/course/minutes.json": as_json,
     "README.md": syllabus,
 }

@@ -60,7 +60,8 @@ START = prose("## Excursion: A product")
 @pytest.fixture(autouse=True)
 def gallery_only(monkeypatch):
     """Keep what attnlib says about itself out of the small course."""
-    monkeypatch.delitem(build.PAGES, "notebooks/CLAIMS.md")
+    for page in ("CLAIMS", "SYMBOLS"):
+        monkeypatch.delitem(build.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture
