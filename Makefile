@@ -37,9 +37,7 @@ parity: .venv/tester ## measure how far the library is from others, and write no
 	$(PY) tests/parity.py
 
 book: .venv/book ## make the book, as web pages in book/_build/html
-	@mkdir -p book/_build/source
-	cp notebooks/[0-9][0-9]_*.ipynb notebooks/*.md book/index.md book/_build/source/
-	$(PY) -m sphinx -q -W --keep-going -c book -d book/_build/doctrees book/_build/source book/_build/html
+	$(PY) book/make.py book/_build
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
 bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md
