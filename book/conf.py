@@ -47,7 +47,7 @@ html_theme_options = {
     "use_download_button": True,
     "use_fullscreen_button": False,
     "collapse_navbar": True,
-    "navbar_persistent": [],
+    "navbar_persistent": [],  # one search field is enough
 }
 html_show_sourcelink = False
 html_domain_indices = False  # the reference has its own first page

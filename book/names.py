@@ -43,7 +43,7 @@ def _same(name: str, objects: dict[str, ObjectEntry]) -> list[str]:
 
 
 def _likely(name: str, objects: dict[str, ObjectEntry], module: str | None) -> list[str]:
-    """The entries that end in a name, of one room of the library if there is one in it, methods only failing others."""
+    """The entries that end in a name: those of the same module if there are any, methods only if nothing else."""
     found = [other for other in objects if other.endswith(f".{name}")]
     found = [other for other in found if objects[other].objtype != "method"] or found
     beside = [other for other in found if module and other.startswith(f"{module}.")]
@@ -52,7 +52,7 @@ def _likely(name: str, objects: dict[str, ObjectEntry], module: str | None) -> l
 
 @cache
 def thing(name: str) -> object:
-    """What a dotted name stands for: something in a module, of which there may be a function of its name, or a module."""
+    """What a dotted name stands for; where a function and a module share it, the function."""
     above, _, last = name.rpartition(".")
     try:
         home = import_module(above)

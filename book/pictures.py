@@ -22,14 +22,17 @@ def describe(app: Sphinx, doctree: nodes.document) -> None:
 
 def alt_texts(notebook: dict) -> dict[str, str]:
     """The alt text of each picture of a notebook, by the SHA-256 of its bytes."""
-    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ()) if "data" in output]
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    pictures = [(output["data"]["image/png"], output["metadata"]) for output in outputs if _shows(output)]
     return {
-        hashlib.sha256(base64.b64decode(output["data"]["image/png"])).hexdigest(): output["metadata"]["image/png"][
-            "alt"
-        ]
-        for output in outputs
-        if "alt" in output["metadata"].get("image/png", {})
+        hashlib.sha256(base64.b64decode(png)).hexdigest(): metadata["image/png"]["alt"]
+        for png, metadata in pictures
+        if "alt" in metadata.get("image/png", {})
     }
+
+
+def _shows(output: dict) -> bool:
+    return "image/png" in output.get("data", {})
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

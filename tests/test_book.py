@@ -1,4 +1,4 @@
-"""The book, made once: every link leads somewhere, every picture has words, every name that readers import is there."""
+"""The book, made once: every link leads somewhere, every picture has words, every name that is imported is there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -96,13 +97,12 @@ def test_a_lesson_has_its_pictures_in_words_and_its_notebook(book, pages, lesson
 
 
 def test_every_picture_has_words(pages):
-    assert [
-        (path.name, i["src"]) for path, page in pages.items() for i in page.images if len(i.get("alt", "")) < 9
-    ] == []
+    images = [(path.name, image) for path, page in pages.items() for image in page.images]
+    assert [(name, image["src"]) for name, image in images if len(image.get("alt", "")) < 9] == []
 
 
 def test_lessons_follow_each_other(book):
-    for lesson, after in zip(READY, READY[1:], strict=False):
+    for lesson, after in pairwise(READY):
         text = (book / "notebooks" / f"{lesson.file}.html").read_text("utf-8")
         assert re.search(rf'class="right-next"\s+href="{after.file}\.html"', text)
         text = (book / "notebooks" / f"{after.file}.html").read_text("utf-8")

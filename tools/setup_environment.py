@@ -21,7 +21,7 @@ Run = Callable[[List[str], Path], Tuple[int, str]]  # a command and a folder; it
 # What each set-up builds on, and what it asks pip for.
 STAGES = {
     "learner": (None, ["-r", "requirements.txt"]),
-    "tester": ("learner", ["--quiet", "-c", "constraints.txt", "-e", ".[test]"]),
+    "tester": ("learner", ["--quiet", "-c", "constraints.txt", "-e", ".[test,book]"]),
     "bench": ("tester", ["--quiet", "-c", "constraints.txt", "-e", ".[bench]"]),
     "book": ("learner", ["--quiet", "-c", "constraints.txt", "-e", ".[book]"]),
 }
