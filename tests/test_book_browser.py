@@ -27,6 +27,7 @@ PAGES = (
     "notebooks/CLAIMS.html",
     "notebooks/SYMBOLS.html",
     "api/core.html",
+    "api/variants.html",
     "_modules/attnlib/core/attention.html",
     "figures/README.html",
     "search.html?q=bandwidth",
