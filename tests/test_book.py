@@ -7,7 +7,9 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from importlib import import_module
 from itertools import pairwise
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -169,3 +171,26 @@ def test_what_is_searched_is_there(book):
     text = (book / "searchindex.js").read_text("utf-8")
     index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
     assert {"bandwidth", "pad"} <= index["terms"].keys()
+
+
+@pytest.mark.parametrize(
+    ("repository", "target", "led"),
+    [
+        ("https://host/them/course/blob/HEAD", "../README.md", "https://host/them/course/blob/HEAD/README.md"),
+        ("", "../README.md", None),
+        ("", "../attnlib/masks.py", "attnlib.causal"),
+        ("", "../tests/test_claims.py", "attnlib.causal"),
+        ("", "../nowhere.md", "../nowhere.md"),
+    ],
+)
+def test_a_link_to_a_file_outside_the_book_leads_elsewhere(monkeypatch, repository, target, led):
+    nodes, addnodes = pytest.importorskip("docutils.nodes"), pytest.importorskip("sphinx.addnodes")
+    monkeypatch.syspath_prepend(ROOT / "book")
+    outside = import_module("outside")
+    env = SimpleNamespace(docname="notebooks/CLAIMS", found_docs={"tests/test_claims"})
+    app = SimpleNamespace(env=env, config=SimpleNamespace(repository=repository))
+    link = addnodes.pending_xref("", nodes.literal("", "attnlib.causal"), reftype="myst", reftarget=target)
+    page = nodes.paragraph("", "", link)
+    outside.redirect(app, page)
+    assert page.astext() == "attnlib.causal"
+    assert page[0].get("refuri", page[0].get("reftarget")) == led
