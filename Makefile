@@ -21,10 +21,11 @@ test: lint ## check everything: style, tests, examples, every lesson (PYTEST_ARG
 	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --doctest-modules \
 	  --nbval --nbval-current-env --nbval-cell-timeout=400 $(PYTEST_ARGS) $(LESSONS) tests attnlib  # the longest first
 
-lint: .venv/tester ## check the style of the code
+lint: .venv/tester ## check the style of the code, and the workflow
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	.venv/bin/lint-imports --no-logo
+	$(PY) -m check_jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 format: .venv/tester ## put the code in style
 	$(PY) -m ruff check --fix
@@ -49,9 +50,7 @@ parity: .venv/tester ## measure how far the library is from others, and write no
 	$(PY) tests/parity.py
 
 book: .venv/book ## make the book, as web pages in book/_build/html
-	@mkdir -p book/_build/source
-	cp notebooks/[0-9][0-9]_*.ipynb notebooks/*.md book/index.md book/_build/source/
-	$(PY) -m sphinx -q -W --keep-going -c book -d book/_build/doctrees book/_build/source book/_build/html
+	$(PY) book/make.py book/_build
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
 slides: .venv/slides ## make a deck of each lesson, in slides/_build (PDF=1 prints them too, with Chromium)

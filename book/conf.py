@@ -1,24 +1,62 @@
 """How Sphinx makes the book: the notebooks as committed, never run again, with nothing fetched from outside."""
 
+import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # for excursions
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # the extensions beside this file, and the library as it stands here
 
 project = "Attention, run"
 author = "the attnlib authors"
 copyright = "2026, the attnlib authors. Code MIT, prose and figures CC BY 4.0"
-extensions = ["myst_nb", "sphinx_copybutton", "sphinx-mathjax-offline", "excursions"]
+language = "en"
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx-mathjax-offline",
+    "excursions",
+    "moving",
+    "names",
+    "outside",
+    "pictures",
+    "reference",
+    "theme",
+]
 
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_ipywidgets_js = {}
 myst_enable_extensions = ["dollarmath", "amsmath"]
-# A page of the ledger links to its tests, which the repository shows and the book does not.
-suppress_warnings = ["myst.xref_missing"]
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # score=scaled_dot, not the address of a function
+napoleon_use_param = False  # "q, k, v" stay one entry with one text
+napoleon_use_rtype = False
+python_display_short_literal_types = True
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+default_role = "py:obj"  # what stands in `backticks` in a docstring is a link where it is a name of the library
 
 html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["_static"]
-html_theme_options = {"use_download_button": True, "show_navbar_depth": 1}
-exclude_patterns = ["source", "lab", "building", "**.ipynb_checkpoints"]
+html_theme_options = {
+    "use_download_button": True,
+    "use_fullscreen_button": False,
+    "collapse_navbar": True,
+    "navbar_persistent": [],  # one search field is enough
+}
+html_show_sourcelink = False
+html_domain_indices = False  # the reference has its own first page
+exclude_patterns = ["**.ipynb_checkpoints"]
+
+# Where the repository can be seen is known to the workflow that publishes the book, and to nobody else.
+repository = ""
+if name := os.environ.get("GITHUB_REPOSITORY"):
+    address = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{name}"
+    repository = f"{address}/blob/{os.environ.get('GITHUB_SHA', 'HEAD')}"
+    html_theme_options |= {"repository_url": address, "use_repository_button": True}

@@ -32,5 +32,5 @@ def _html(text: str) -> nodes.raw:
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.connect("doctree-resolved", fold)
-    app.add_css_file("excursions.css")
+    app.add_css_file("book.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

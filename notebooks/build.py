@@ -14,10 +14,8 @@ python notebooks/build.py --force ... let one side win where both were edited; t
 from __future__ import annotations
 
 import argparse
-import importlib
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -36,7 +34,8 @@ from building.lessons import (
 )
 from building.links import with_links
 from building.minutes import CORE_LIMIT, as_json, minutes, with_minutes
-from building.pictures import gallery, write_figures
+from building.pages import stale_pages
+from building.pictures import write_figures
 from building.rules import output_problems, source_problems
 from building.running import run, tidy
 from building.sides import (
@@ -51,10 +50,6 @@ from building.sides import (
 )
 
 COURSE = Course(Path(__file__).resolve().parent.parent)
-
-# The syllabus in the README stands between these two lines.
-SYLLABUS = "<!-- syllabus: made from attnlib/course/lessons.py by make build -->"
-END_OF_SYLLABUS = "<!-- end of syllabus -->"
 
 
 def build(lesson: LessonFiles, *, force: bool = False, rerun: bool = True) -> str:
@@ -138,64 +133,12 @@ def backup(path: Path) -> Path:
     return copy
 
 
-def claims(_course: Course) -> str:
-    """The ledger of claims."""
-    return importlib.import_module("attnlib.course.claims").as_markdown()
-
-
-def syllabus(course: Course) -> str | None:
-    """The README with the syllabus between its two marks."""
-    readme = course.root / "README.md"
-    if not readme.exists():
-        return None
-    above, start, rest = readme.read_text("utf-8").partition(SYLLABUS)
-    _, end, below = rest.partition(END_OF_SYLLABUS)
-    if not (start and end):
-        raise LessonError(f"README.md needs the lines `{SYLLABUS}` and `{END_OF_SYLLABUS}`.")
-    able = {lesson.number: able_to(sources(lesson)) for lesson in course.lessons()}
-    table = importlib.import_module("attnlib.course").as_markdown({n: text for n, text in able.items() if text})
-    return f"{above}{SYLLABUS}\n\n{table}\n\n{END_OF_SYLLABUS}{below}"
-
-
-def able_to(cells: Sequence[Cell]) -> str:
-    """What a lesson's first cell promises, after "After this lesson you can"; nothing if it promises nothing."""
-    found = re.search(
-        r"^After this lesson you (?:can )?(.+?)\.(?= |$)", cells[0].source if cells else "", re.MULTILINE
-    )
-    return found[1] if found else ""
-
-
-def plans(_course: Course) -> str:
-    """How to teach with it."""
-    return importlib.import_module("attnlib.course.plans").as_markdown()
-
-
-#: Pages that are made, not written: path -> function of the course (None: not to be made yet).
-PAGES: dict[str, Callable[[Course], str | None]] = {
-    "figures/README.md": gallery,
-    "notebooks/CLAIMS.md": claims,
-    "notebooks/TEACHING.md": plans,
-    "attnlib/course/minutes.json": as_json,
-    "README.md": syllabus,
-}
-
-
 def write_minutes(course: Course) -> None:
     """Write how long all lessons take, for the package to know before a lesson shows it."""
     text = as_json(course)
     if not course.minutes.exists() or course.minutes.read_text("utf-8") != text:
         replace_text(course.minutes, text)
         say(f"{course.minutes.relative_to(course.root)}: written")
-
-
-def stale_pages(course: Course) -> dict[str, str]:
-    """The derived pages that are not what they should be, and what they should be."""
-    wanted = {path: make(course) for path, make in PAGES.items()}
-    return {
-        path: text
-        for path, text in wanted.items()
-        if text is not None and (not (course.root / path).exists() or (course.root / path).read_text("utf-8") != text)
-    }
 
 
 def publish(course: Course) -> None:

@@ -1,9 +1,13 @@
-"""What tests share: the same examples every time, and a small course of three lessons, built once."""
+"""What tests share: the same examples every time, a small course of three lessons and the book, each built once."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 import build
@@ -117,3 +121,21 @@ def course(built_course, tmp_path) -> Course:
 def line(course) -> LessonFiles:
     """Its first lesson."""
     return course.lessons()[0]
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory) -> Path:
+    """The pages of the book, made once for all processes that test, without a warning."""
+    pytest.importorskip("myst_nb", reason="what makes the book is not installed: make book, or pip install -e .[book]")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # whose folder lies in the one of all
+        shared = shared.parent
+    made = shared / "book"
+    with FileLock(shared / "book.lock"):
+        if not made.exists():
+            command = [sys.executable, str(build.COURSE.root / "book" / "make.py"), str(made)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            (made / "said").write_text(f"{done.returncode}\n{done.stdout}{done.stderr}")
+    code, _, said = (made / "said").read_text().partition("\n")
+    assert code == "0", f"make book fails:\n{said}"
+    return made / "html"

@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_output
 
 import build
 from build import COURSE, State, state
+from building import pages
 from building.lessons import (
     HEADER,
     Cell,
@@ -60,7 +61,8 @@ def edit_first_cell(cells):
 @pytest.fixture(autouse=True)
 def gallery_only(monkeypatch):
     """Keep what attnlib says about itself out of the small course."""
-    monkeypatch.delitem(build.PAGES, "notebooks/CLAIMS.md")
+    for page in ("CLAIMS", "SYMBOLS"):
+        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 
 import build
 from build import State, state
+from building import pages
 from building.cells import Cell
 from building.excursions import FOLDED, core, in_excursions, names
 from building.lessons import HEADER, read_notebook, read_source, to_cells, unrun_notebook, with_slides
@@ -60,7 +61,8 @@ START = prose("## Excursion: A product")
 @pytest.fixture(autouse=True)
 def gallery_only(monkeypatch):
     """Keep what attnlib says about itself out of the small course."""
-    monkeypatch.delitem(build.PAGES, "notebooks/CLAIMS.md")
+    for page in ("CLAIMS", "SYMBOLS"):
+        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture

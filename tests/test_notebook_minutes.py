@@ -7,6 +7,7 @@ import pytest
 
 import build
 from build import COURSE, State, state
+from building import pages
 from building.cells import Cell
 from building.lessons import read_notebook
 from building.minutes import Minutes, as_json, length, minutes, stated, with_minutes, words
@@ -21,7 +22,8 @@ def edit_source(lesson, old, new):
 @pytest.fixture(autouse=True)
 def gallery_only(monkeypatch):
     """Keep what attnlib says about itself out of the small course."""
-    monkeypatch.delitem(build.PAGES, "notebooks/CLAIMS.md")
+    for page in ("CLAIMS", "SYMBOLS"):
+        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from functools import cache
 import pytest
 
 import build
-from build import COURSE, PAGES, State, stale_pages
+from build import COURSE, State
 from building.lessons import LessonFiles, canonical, read_notebook
 from building.minutes import minutes, stated
+from building.pages import PAGES, stale_pages
 from building.pictures import figures
 from building.rules import median_lines, output_problems, source_problems
 
