@@ -98,8 +98,9 @@ def test_a_lesson_has_its_pictures_in_words_and_its_notebook(book, pages, lesson
     assert [(book / "notebooks" / href).read_bytes() == file.read_bytes() for href in notebooks] == [True]
 
 
-def test_every_picture_has_words(pages):
-    images = [(path.name, image) for path, page in pages.items() for image in page.images]
+def test_every_picture_has_words(pages):  # those that move get theirs by a script: see test_moving
+    still = [(path, page) for path, page in pages.items() if path.parent.name != "_moving"]
+    images = [(path.name, image) for path, page in still for image in page.images]
     assert [(name, image["src"]) for name, image in images if len(image.get("alt", "")) < 9] == []
 
 

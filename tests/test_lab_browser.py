@@ -17,6 +17,7 @@ from nbformat import write
 
 from build import COURSE
 from building.cells import Cell
+from building.excursions import FOLDED
 from building.lessons import LessonError, read_notebook, unrun_notebook
 from building.running import SECONDS_A_CELL
 
@@ -27,6 +28,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BRO
 LESSONS = sorted(COURSE.notebooks.glob("[0-9][0-9]_*.ipynb"))
 # nbval runs every cell of every lesson; here, all of these few, and the others only if asked for.
 RUN = {"00", "01", "02", "03", "09"}
+CONTROLS = "[role=slider], select"
 PATIENCE = 120  # seconds for what takes two on an idle machine: a limit, not an expectation
 
 pytestmark = [
@@ -140,9 +142,10 @@ def elsewhere(lab, urls):
 
 
 def strip(path):
-    """Take the outputs away, so that what is there afterwards was made here."""
+    """Take the outputs away, so that what is there afterwards was made here, and unfold the excursions."""
     notebook = read_notebook(path)
     for cell in notebook.cells:
+        cell.metadata.pop(FOLDED, None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     write(notebook, path)
@@ -171,6 +174,30 @@ def saved(lab, page, path):
     return code if finished or untagged_errors(code) else None
 
 
+def move_every_control(page):
+    """Each control of each slider changes the picture below it, by the keyboard alone."""
+    for _ in range(60):  # cells out of sight are drawn when they come near
+        page.locator(".jp-WindowedPanel-outer").first.evaluate("panel => panel.scrollBy(0, 2000)")
+        page.wait_for_timeout(50)
+    for place in range(page.locator(".widget-interact").count()):
+        box = page.locator(".widget-interact").nth(place)
+        for number in range(box.locator(CONTROLS).count()):
+            box.scroll_into_view_if_needed()
+            control, before = box.locator(CONTROLS).nth(number), shown_by(box)
+            control.focus()
+            for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft", "ArrowLeft"):
+                page.keyboard.press(key)
+                page.wait_for_timeout(300)
+            what = f"control {number + 1} of slider {place + 1} to change what is shown"
+            after = until(lambda box=box, before=before: shown_by(box) != before and shown_by(box), what, page=page)
+            assert "Traceback" not in after
+
+
+def shown_by(box):
+    """What a slider shows: the address of its picture, which holds it."""
+    return box.locator(".jp-OutputArea").evaluate("area => (area.querySelector('img') ?? {}).src + area.innerText")
+
+
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_opens_and_runs_in_jupyterlab(lab, page, path):
     copy, runs = lab.mine / path.name, path.name[:2] in RUN or "LAB_ALL" in os.environ
@@ -188,6 +215,7 @@ def test_a_lesson_opens_and_runs_in_jupyterlab(lab, page, path):
         limit = PATIENCE + SECONDS_A_CELL
         code = until(lambda: saved(lab, page, copy), f"{path.name} to run", seconds=limit, page=page)
         assert untagged_errors(code) == []
+        move_every_control(page)
     assert page.get_by_text("Error displaying widget").count() == 0
     assert page.locator(".jp-Dialog").count() == 0
     assert page.locator(".jp-toastContainer").get_by_text("news").count() == 0

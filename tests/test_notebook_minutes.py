@@ -95,7 +95,7 @@ def test_the_package_says_both_in_one(monkeypatch):
 
     monkeypatch.setattr(course, "MINUTES", {"00": [45, 20], "01": [40, 0]})
     assert [lesson.length for lesson in course.LESSONS[:2]] == ["45 + 20", "40"]
-    assert " | 45 + 20 | " in course.as_markdown()
+    assert " | 45 + 20 | " in course.as_markdown({})
     assert "45 + 20 min" in _texts(course.LESSONS[:2], course.PARTS)
 
 

@@ -33,7 +33,8 @@ def test_plans_are_of_the_lengths_they_say_and_name_what_there_is():
     for plan in PLANS:
         for lecture in plan.lectures:
             assert lecture.minutes > 0
-            assert set(claims[lecture.vote].lessons) & set(lecture.lessons), "the lecture shows what it votes on"
+            shown = claims[lecture.vote].lessons
+            assert min(shown) <= max(lecture.lessons), "voted on before it is taught, or to see what stayed"
             for exercise in re.findall(r"\d\d\.\d", lecture.advice):
                 assert registry.find(exercise).lesson in lecture.lessons
 

@@ -78,7 +78,11 @@ PLANS = (
                 ("08", "09"), 38, "Which code generalises depends on the task: let two groups argue for one each."
             ),
             Lecture(("10", "11"), 41, "Assemble the decoder layer, exercise 11.4, together."),
-            Lecture(("12",), 27, "Design the missing test set before you show what the score hid."),
+            Lecture(
+                ("12",),
+                19,
+                "Last week's claim again. Design the missing test set before showing what the score hid.",
+            ),
             Lecture(("13",), 39, "Place the cuts at the board before they are run."),
             Lecture(("14",), 25, "Report: what the empty sentence has to do with beams."),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
@@ -114,8 +118,7 @@ def _row(number: int, lecture: Lecture) -> str:
 _HEAD = """\
 # Teaching with it
 
-Minutes are those of a reader who does the exercises; a deck of the same lesson takes about half of them. Before each
-meeting the room votes on a sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
+Minutes are those of a reader who does the exercises. Before each meeting the room votes on a sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
 
 _TAIL = """\
 ## In the room

@@ -67,15 +67,8 @@ def _looked_up(scope: symtable.SymbolTable) -> Iterator[str]:
 
 
 def _binds(source: str) -> set[str]:
-    return {name for node in ast.walk(ast.parse(source)) for name in _bound_by(node)}
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
-    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-        yield node.value.id  # x[i] = ...
+    """The names that code gives something to, outside of its functions: also by x[i] = ..."""
+    stored = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Subscript))
+    items = {n.value.id for n in stored if isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)}
+    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
+    return items | {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
