@@ -38,6 +38,8 @@ def ends(control: Any, number: str) -> tuple[Any, Any]:
         return control[0], control[1]
     if isinstance(control, ipywidgets.FloatLogSlider):
         return control.base**control.min, control.base**control.max
+    if isinstance(control, ipywidgets.SelectionSlider):
+        return control.options[0], control.options[-1]
     if isinstance(control, ipywidgets.Widget):
         return control.min, control.max
     values = list(control.values() if isinstance(control, dict) else control)

@@ -154,6 +154,8 @@ def _values(control: Any) -> list[Any]:
         low, high, step = (*control, 1 if all(isinstance(end, int) for end in control) else 0.1)[:3]
         values = low + step * np.arange(round((high - low) / step) + 1)
         return [value.item() if isinstance(step, int) else round(value.item(), 6) for value in values]
+    if hasattr(control, "options"):
+        return list(control.options)
     if hasattr(control, "base"):
         powers = np.arange(control.min, control.max + control.step / 2, control.step)
         return [round(control.base**power, 6) for power in powers.tolist()]
