@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch, namespace
+from attnlib._arrays import Array, namespace, split_rows
 from attnlib.core.arguments import check_numbers
 
 if TYPE_CHECKING:
@@ -96,8 +95,8 @@ def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand:
     if step > 1:
         q, k, v = q[..., strand::step, :], k[..., first::step, :], v[..., first::step, :]
     block = pattern.block_of(n_k)
-    blocks = [_split(x, block) for x in (k, v)]
-    for q_block in _split(q, block, lacking=start % block):
+    blocks = [split_rows(x, block) for x in (k, v)]
+    for q_block in split_rows(q, block, lacking=start % block):
         here, rows = rows[: q_block.shape[-2]], rows[q_block.shape[-2] :]
         query = here + n_k - n_q
         near = pattern.near(query[0] // step, query[-1] // step, len(blocks[0]))
@@ -117,15 +116,3 @@ def _seen(pattern: Pattern, causal: bool, query: np.ndarray, key: np.ndarray, ch
     if causal:
         seen &= key <= query
     return None if seen.all() else seen
-
-
-def _split(x: Array, block: int, lacking: int = 0) -> list[Array]:
-    """Rows in blocks, of which the first has ``lacking`` rows less.
-
-    By torch's own function, whose gradient is one concatenation; that of many slices would be as many whole arrays.
-    """
-    n = x.shape[-2]
-    ends = [0, *range(block - lacking, n, block), n]
-    if is_torch(x):
-        return list(x.split([stop - start for start, stop in pairwise(ends)], dim=-2))
-    return [x[..., start:stop, :] for start, stop in pairwise(ends)]
