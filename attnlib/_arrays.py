@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +28,7 @@ __all__ = [
     "is_floating",
     "is_torch",
     "namespace",
+    "split_rows",
 ]
 
 Shape = tuple[int, ...]
@@ -102,6 +104,22 @@ def namespace(x: Array) -> ModuleType:
     if found is None:
         found = _NAMESPACES[type(x)] = array_namespace(x)
     return found
+
+
+def split_rows(x: Array, block: int, lacking: int = 0) -> list[Array]:
+    """``x`` ``(..., n, d)`` in blocks of rows, of which the first has ``lacking`` rows less; none are one block.
+
+    By torch's own function, whose gradient is one concatenation; that of many slices would be as many whole arrays.
+
+    >>> import numpy as np
+    >>> [len(rows) for rows in split_rows(np.zeros((9, 2)), 4, lacking=1)]
+    [3, 4, 2]
+    """
+    n = x.shape[-2]
+    ends = [0, *range(block - lacking, n, block), n]
+    if is_torch(x):
+        return list(x.split([stop - start for start, stop in pairwise(ends)], dim=-2))
+    return [x[..., start:stop, :] for start, stop in pairwise(ends)]
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Shape:

@@ -156,6 +156,17 @@ def check_at_least_one(name: str, n: int) -> int:
     return n
 
 
+def check_integers(name: str, values: Iterable[int]) -> tuple[int, ...]:
+    """``values`` as Python integers; raise unless they are a sequence of such."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a sequence of integers; got {type(values).__name__}")
+    values = tuple(values)
+    for i, value in enumerate(values):
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name}[{i}] must be an integer; got {type(value).__name__}")
+    return tuple(map(index, values))
+
+
 def check_one_of(name: str, value: object, known: Iterable[object]) -> None:
     """Raise unless ``value`` is one of ``known``: words, numbers or None."""
     known = tuple(known)

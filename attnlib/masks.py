@@ -6,6 +6,7 @@ A mask is NumPy's unless ``like`` is a torch tensor, and then it is torch's, on 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from math import inf
 from operator import and_
@@ -13,12 +14,24 @@ from typing import TYPE_CHECKING
 
 from attnlib._arrays import Array, broadcast_shapes, is_array, is_floating, is_torch, namespace
 from attnlib._checks import check_at_least_one, check_boolean, check_size
+from attnlib.patterns import Band, BigBird, Pattern
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
     from torch import Tensor
 
-__all__ = ["block_banded", "causal", "combine", "from_torch", "padding", "prefix", "to_torch", "window"]
+__all__ = [
+    "Band",
+    "BigBird",
+    "block_banded",
+    "causal",
+    "combine",
+    "from_torch",
+    "padding",
+    "prefix",
+    "to_torch",
+    "window",
+]
 
 
 def causal(n_q: int, n_k: int | None = None, *, like: Array | None = None) -> Bool[Array, "n_q n_k"]:
@@ -109,28 +122,37 @@ def block_banded(
     return (key >= query - back) & (key <= query + ahead)
 
 
-def combine(*masks: Bool[Array, ...] | None) -> Bool[Array, ...] | None:
+def combine(*masks: Bool[Array, ...] | Pattern | None) -> Bool[Array, ...] | Pattern | None:
     r"""What all of ``masks`` allow. None allows everything, so masks that may be missing need no special case.
 
     .. math:: m_{ij} = \prod_l m^{(l)}_{ij}
 
-    Raises ``TypeError`` when one is not boolean, ``ValueError`` when their shapes do not broadcast.
+    One of them may be a pattern, `Band` or `BigBird`; then so is the result, with the other masks beside it.
+
+    Raises ``TypeError`` when one is not boolean or two are patterns, ``ValueError`` when shapes do not broadcast.
 
     >>> combine(causal(2), None, padding([1], 2)).astype(int)
     array([[[1, 0],
             [1, 0]]])
+    >>> combine(Band(back=1), padding([2], 3)).dense(3).astype(int)
+    array([[[1, 0, 0],
+            [1, 1, 0],
+            [0, 1, 0]]])
     """
+    patterns = [mask for mask in masks if isinstance(mask, Pattern)]
+    if len(patterns) > 1:
+        raise TypeError(f"masks must hold one pattern at most; got {len(patterns)}")
+    masks = [mask.beside if isinstance(mask, Pattern) else mask for mask in masks]
     given = {f"masks[{i}]": mask for i, mask in enumerate(masks) if mask is not None}
     for name, mask in given.items():
         check_boolean(name, mask)
-    if not given:
-        return None
     try:
         broadcast_shapes(*(mask.shape for mask in given.values()))
     except ValueError:
         got = ", ".join(f"{name} {tuple(mask.shape)}" for name, mask in given.items())
         raise ValueError(f"masks must broadcast to one shape; got {got}") from None
-    return reduce(and_, given.values())
+    both = reduce(and_, given.values()) if given else None
+    return replace(patterns[0], beside=both) if patterns else both
 
 
 def to_torch(mask: Bool[Tensor, ...]) -> Bool[Tensor, ...]:

@@ -28,10 +28,12 @@ from attnlib import (
     causal,
     gaussian,
     masked_softmax,
+    merge_heads,
     padding,
     scaled_dot,
+    split_heads,
 )
-from attnlib.masks import to_torch
+from attnlib.masks import Band, BigBird, combine, to_torch
 from attnlib.models import BERT, GPT, T5
 from attnlib.nn import DecoderLayer, EncoderLayer, RelativeBias
 from attnlib.positions import alibi, relative_buckets, rotary, sinusoidal
@@ -220,6 +222,59 @@ def _published(ours: type, theirs: str, dtype: torch.dtype, **options: object) -
         return apart(getattr(found, "logits", found)[real], output.logits[real])
 
 
+def _longformer(chosen: tuple[int, ...]) -> float:
+    """Their layer and ours, with their weights; a global position asks, and is asked, by projections of its own."""
+    from transformers import LongformerConfig
+
+    torch.manual_seed(0)
+    options = {"hidden_size": 24, "num_attention_heads": 3, "attention_window": [8]}
+    theirs = _models("longformer").LongformerSelfAttention(LongformerConfig(**options), layer_id=0).eval()
+    x, kinds = torch.randn(2, 48, 24), torch.zeros(2, 48)
+    kinds[1, 40:], kinds[:, list(chosen)] = -1e4, 1e4  # nobody there, and global
+    with torch.no_grad():
+        hidden = {"is_index_masked": kinds < 0, "is_index_global_attn": kinds > 0, "is_global_attn": bool(chosen)}
+        want = theirs(x, attention_mask=kinds, **hidden)[0]
+        q, k, v = (split_heads(f(x), 3) for f in (theirs.query, theirs.key, theirs.value))
+        real = padding([48, 40], like=x)[:, None]
+        mask = combine(Band(4, 4, global_positions=chosen), real)
+        out = attention(q, k, v, mask=mask, weights=False).out
+        q, k, v = (split_heads(f(x), 3) for f in (theirs.query_global, theirs.key_global, theirs.value_global))
+        out[..., chosen, :] = attention(q[..., chosen, :], k, v, mask=real).out
+    there = kinds >= 0
+    return apart(merge_heads(out)[there], want[there])
+
+
+def _big_bird(n_random: int, n_blocks: int) -> float:
+    """Their layer and ours, with their weights and our random blocks; theirs are all block 0 outside training."""
+    from transformers import BigBirdConfig
+
+    torch.manual_seed(0)
+    module, bird = _models("big_bird"), BigBird(4, n_random=n_random, seed=3)
+    config = BigBirdConfig(hidden_size=24, num_attention_heads=3, block_size=4, num_random_blocks=n_random)
+    theirs, n = module.BigBirdBlockSparseAttention(config).eval(), 4 * n_blocks
+    drawn = np.array(bird.random_blocks(n_blocks)[1:-1])
+    theirs._bigbird_block_rand_mask_with_head = lambda **_: [drawn] * 3
+    x, real = torch.randn(2, n, 24), torch.ones(2, n)
+    real[1, n - 6 :] = 0
+    with torch.no_grad():
+        blocked, band, rows, columns = module.BigBirdModel.create_masks_for_block_sparse_attn(real, 4)
+        given = {"from_mask": rows, "to_mask": columns, "from_blocked_mask": blocked, "to_blocked_mask": blocked}
+        want = theirs(x, band_mask=band, **given)[0]
+        q, k, v = (split_heads(f(x), 3) for f in (theirs.query, theirs.key, theirs.value))
+        mask = combine(bird, padding([n, n - 6], like=x)[:, None])
+        out = merge_heads(attention(q, k, v, mask=mask, weights=False).out)
+    return apart(out[real > 0], want[real > 0])
+
+
+def _long_sequences() -> Iterator[Parity]:
+    for chosen, name in [((), "padded"), ((0, 17), "global positions, padded")]:
+        words = f"`attention` within a `Band`, {name}"
+        yield Parity(words, "`transformers`, `LongformerSelfAttention`", 1e-5, partial(_longformer, chosen))
+    for n_random in (1, 3):
+        words = f"`attention` within `BigBird`, {n_random} random, padded"
+        yield Parity(words, "`transformers`, `BigBirdBlockSparseAttention`", 1e-5, partial(_big_bird, n_random, 16))
+
+
 def _models_of_part_four() -> Iterator[Parity]:
     wide = {"hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 3, "intermediate_size": 30}
     t5 = {"d_model": 24, "d_kv": 6, "d_ff": 30, "num_layers": 2, "num_heads": 3}
@@ -263,6 +318,7 @@ def _all() -> Iterator[Parity]:
             yield Parity(words, f"{kernel_reg}, `{reg_type}`", 1e-8, partial(_regression, reg_type, d))
     yield from _positions()
     yield from _models_of_part_four()
+    yield from _long_sequences()
 
 
 ALL = tuple(_all())

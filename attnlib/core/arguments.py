@@ -18,6 +18,7 @@ from attnlib._checks import (
     check_rank,
     check_share,
 )
+from attnlib.patterns import Pattern
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -33,7 +34,7 @@ def check_arguments(
     k: Array,
     v: Array,
     score: object,
-    mask: Array | None,
+    mask: Array | Pattern | None,
     causal: bool = False,
     bias: Array | None = None,
     dropout: float = 0.0,
@@ -49,7 +50,9 @@ def check_arguments(
     if mask is not None or bias is not None:
         lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
         shape = (*lead, q.shape[-2], k.shape[-2])  # of the scores
-        if mask is not None:
+        if isinstance(mask, Pattern):
+            _check_pattern(mask, shape, q, block)
+        elif mask is not None:
             check_mask(mask, shape, like=q)
         if bias is not None:
             check_floats(q=q, bias=bias)
@@ -132,3 +135,11 @@ def _check_causal(causal: bool, n_q: int, n_k: int) -> None:
         raise TypeError(f"causal must be True or False; got {type(causal).__name__}. A mask goes to mask=")
     if n_q > n_k:
         raise ValueError(f"n_q must not exceed n_k, since a query stands at one of the keys; got {n_q} > {n_k}")
+
+
+def _check_pattern(pattern: Pattern, shape: tuple[int, ...], like: Array, block: int | None) -> None:
+    pattern.check(*shape[-2:])
+    if pattern.beside is not None:
+        check_mask(pattern.beside, shape, like=like)
+    if block is not None:
+        raise ValueError(f"block must be None with a pattern as mask, which has blocks of its own; got {block}")

@@ -24,6 +24,8 @@ from attnlib.scores import scaled_dot
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
+    from attnlib.patterns import Pattern
+
 __all__ = ["Attended", "attention"]
 
 
@@ -40,7 +42,7 @@ def attention(
     v: Float[Array, "... n_k d_v"],
     *,
     score: Callable[[Array, Array], Array] = scaled_dot,
-    mask: Bool[Array, "... n_q n_k"] | None = None,
+    mask: Bool[Array, "... n_q n_k"] | Pattern | None = None,
     causal: bool = False,
     bias: Float[Array, "... n_q n_k"] | None = None,
     dropout: float = 0.0,
@@ -60,7 +62,8 @@ def attention(
         A function of ``q`` and ``k`` that returns ``(..., n_q, n_k)``; see `attnlib.scores`.
     mask
         Boolean, True where the query may attend to the key; broadcasts to ``(..., n_q, n_k)``. A query that
-        may attend to nothing gets weights and an output of zero.
+        may attend to nothing gets weights and an output of zero. Or a pattern, `attnlib.masks.Band` or
+        `attnlib.masks.BigBird`: what it hides is then, with ``weights=False``, never computed.
     causal
         True hides the keys after each query, as a mask from `attnlib.causal` does, but costs less. The last query
         stands at the last key. Beside it, ``mask`` hides more.
@@ -82,8 +85,8 @@ def attention(
     ------
     ValueError
         Shapes that do not fit, a mask or a bias that does not broadcast, NaN in ``q``, ``k``, ``bias`` or the scores,
-        anything but finite numbers in ``v``, a dropout outside [0, 1), ``causal`` with more queries than keys, a
-        block below one or beside weights.
+        anything but finite numbers in ``v``, a dropout outside [0, 1), ``causal`` or a pattern with more queries than
+        keys, a block below one or beside weights or a pattern.
     TypeError
         Not an array, not floating-point, dtypes or libraries mixed, a mask that is not boolean.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from attnlib._arrays import Array, namespace
 from attnlib.core.arguments import check_scores
+from attnlib.patterns import Pattern
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -19,7 +20,7 @@ def masked_scores(
     q: Float[Array, "... n_q d"],
     k: Float[Array, "... n_k d"],
     score: Callable[[Array, Array], Array],
-    mask: Bool[Array, "... n_q n_k"] | None = None,
+    mask: Bool[Array, "... n_q n_k"] | Pattern | None = None,
     causal: bool = False,
     bias: Float[Array, "... n_q n_k"] | None = None,
     start: int | None = None,
@@ -43,6 +44,8 @@ def masked_scores(
     if bias is not None:
         xp, hidden = namespace(bias), bias == -inf
         scores = xp.where(hidden, bias, scores + xp.where(hidden, xp.zeros_like(bias), bias))
+    if isinstance(mask, Pattern):
+        mask = mask.dense(n_q, n_k, like=q)
     seen = causal_tile(n_q, n_k, n_k - n_q if start is None else start, like=q) if causal else None
     seen = mask if seen is None else seen if mask is None else seen & mask
     return scores if seen is None else namespace(scores).where(seen, scores, -inf)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attnlib._arrays import Array, is_torch
+from attnlib._arrays import Array, is_torch, namespace
 from attnlib.core.arguments import check_numbers
 from attnlib.core.blockwise import blockwise
+from attnlib.core.sparse import Tile, sparse
+from attnlib.patterns import Pattern
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ def without_weights(
     k: Array,
     v: Array,
     score: Callable[[Array, Array], Array],
-    mask: Array | None,
+    mask: Array | Pattern | None,
     causal: bool,
     bias: Array | None,
     dropout: float,
@@ -28,11 +30,20 @@ def without_weights(
 ) -> Array:
     """The output of `attnlib.attention`, by torch's fused kernel or by tiles of ``block``; without it one tile is all.
 
+    Under a pattern, tile by tile of what it lets be seen.
+
     >>> import numpy as np
     >>> q, k, v = np.zeros((1, 2)), np.eye(2), np.array([[1.0], [3.0]])
     >>> without_weights(q, k, v, scaled_dot, None, False, None, 0.0, None)
     array([[2.]])
     """
+    if isinstance(mask, Pattern):
+
+        def mean(tile: Tile) -> Array:
+            hide = _hidden(mask.beside, tile), _cut(bias, tile)
+            return without_weights(tile.q, tile.k, tile.v, score, hide[0], False, hide[1], dropout, None)
+
+        return sparse(q, k, v, mask, causal, mean)
     if block is None and score is scaled_dot and is_torch(q):
         from attnlib.core.fused import fused  # here, so that NumPy needs no torch
 
@@ -41,3 +52,21 @@ def without_weights(
             return out
     check_numbers(q, k, v)
     return blockwise(q, k, v, score=score, mask=mask, causal=causal, bias=bias, dropout=dropout, block=block)
+
+
+def _hidden(beside: Array | None, tile: Tile) -> Array | None:
+    """The mask of a tile: what the pattern lets be seen there, and the mask beside it does not hide."""
+    beside = _cut(beside, tile)
+    if tile.seen is None:
+        return beside
+    seen = namespace(tile.q).asarray(tile.seen, device=tile.q.device)
+    return seen if beside is None else seen & beside
+
+
+def _cut(x: Array | None, tile: Tile) -> Array | None:
+    """The part of a mask or a bias for a tile; an axis of one stays, for it broadcasts."""
+    if x is None:
+        return None
+    x = x if x.ndim > 1 else x[None]
+    x = x[..., tile.rows, :] if x.shape[-2] > 1 else x
+    return x[..., tile.columns] if x.shape[-1] > 1 else x

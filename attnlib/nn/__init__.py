@@ -10,6 +10,7 @@ from attnlib.nn.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
 from attnlib.nn.positional import LearnedPositions, Positional, RelativeBias
 from attnlib.nn.projection import merge_heads, split_heads
 from attnlib.nn.recurrent import Seq2Seq, shift_right
+from attnlib.nn.segments import RelativeAttention, SegmentLayer, Segments, SegmentStack
 from attnlib.nn.stacks import Decoder, Encoder
 from attnlib.nn.transformer import Transformer
 
@@ -23,8 +24,12 @@ __all__ = [
     "LearnedPositions",
     "MultiHeadAttention",
     "Positional",
+    "RelativeAttention",
     "RelativeBias",
     "Residual",
+    "SegmentLayer",
+    "SegmentStack",
+    "Segments",
     "Seq2Seq",
     "Transformer",
     "TransformerConfig",

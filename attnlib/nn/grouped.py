@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attnlib.core.attention import Attended, attention
+from attnlib.patterns import mapped
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
     from torch import Tensor
+
+    from attnlib.patterns import Pattern
 
 __all__ = ["grouped_attention"]
 
@@ -18,7 +21,7 @@ def grouped_attention(
     k: Float[Tensor, "... n_kv_heads n_k d"],
     v: Float[Tensor, "... n_kv_heads n_k d_v"],
     *,
-    mask: Bool[Tensor, "... n_heads n_q n_k"] | None = None,
+    mask: Bool[Tensor, "... n_heads n_q n_k"] | Pattern | None = None,
     bias: Float[Tensor, "... n_heads n_q n_k"] | None = None,
     **options: Any,
 ) -> Attended:
@@ -46,7 +49,7 @@ def grouped_attention(
             return x
         return x.unflatten(-3, groups) if x.shape[-3] == n_heads else x.unsqueeze(-3)
 
-    q, mask, bias = grouped(q), grouped(mask), grouped(bias)
+    q, mask, bias = grouped(q), mapped(grouped, mask), grouped(bias)
     k, v = k.unsqueeze(-3), v.unsqueeze(-3)  # (..., n_kv_heads, 1, n_k, d)
     out, alpha = attention(q, k, v, mask=mask, bias=bias, **options)
     # (..., n_kv_heads, group, n_q, d) -> (..., n_heads, n_q, d)

@@ -19,6 +19,7 @@ from attnlib.nn.cache import Cache
 from attnlib.nn.from_torch import attention_options, copy_linear
 from attnlib.nn.grouped import grouped_attention
 from attnlib.nn.projection import merge_heads, project_heads
+from attnlib.patterns import Pattern, mapped
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class MultiHeadAttention(nn.Module):
         x_k: Float[Tensor, "... n_k d_model"] | None = None,
         x_v: Float[Tensor, "... n_k d_model"] | None = None,
         *,
-        mask: Bool[Tensor, "... n_q n_k"] | None = None,
+        mask: Bool[Tensor, "... n_q n_k"] | Pattern | None = None,
         causal: bool = False,
         bias: Float[Tensor, "... n_heads n_q n_k"] | None = None,
         rotate: Callable[..., Tensor] | None = None,
@@ -150,7 +151,8 @@ class MultiHeadAttention(nn.Module):
             Rows that ask, rows that answer, rows that are averaged; the last two have one length, ``n_k``.
         mask
             True where a query may attend to a key. Without an axis for heads, ``(..., n_q, n_k)``, it is the same
-            for all of them; with one axis more than ``x_q`` it has one for each, ``(..., n_heads, n_q, n_k)``.
+            for all of them; with one axis more than ``x_q`` it has one for each, ``(..., n_heads, n_q, n_k)``. Or a
+            pattern, `attnlib.masks.Band` or `attnlib.masks.BigBird`: what it hides is never computed.
         causal
             True lets each query attend to its own position and what came before it, as a mask from `attnlib.causal`
             does, but faster. With a cache, the last query stands at the last key.
@@ -178,7 +180,7 @@ class MultiHeadAttention(nn.Module):
         if torch.is_autocast_enabled(q.device.type):  # what is remembered, or added, may be of the weights' dtype
             q, bias = q.to(k.dtype), bias if bias is None else bias.to(k.dtype)
         if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
-            mask = mask[..., None, :, :]  # (..., n_q, n_k) -> (..., 1, n_q, n_k): the same for every head
+            mask = mapped(lambda m: m[..., None, :, :], mask)  # (..., 1, n_q, n_k): the same for every head
         options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}
         try:
             out, alpha = grouped_attention(q, k, v, mask=mask, bias=bias, score=self.score, **options)
