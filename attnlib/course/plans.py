@@ -118,7 +118,8 @@ def _row(number: int, lecture: Lecture) -> str:
 _HEAD = """\
 # Teaching with it
 
-Minutes are those of a reader who does the exercises. Before each meeting the room votes on a sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
+Minutes are those of a reader who does the exercises. Before each meeting the room votes on a sentence of the
+[ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
 
 _TAIL = """\
 ## In the room
