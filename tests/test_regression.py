@@ -177,14 +177,14 @@ def test_a_line_by_moments_is_the_line_by_weights(kernel, seed, n, d, wide):
     with warnings.catch_warnings(action="ignore"):
         got, weights = model.predict(queries), model.weights(queries)
     scale = np.maximum(1, abs(weights).sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(got / scale, weights @ y / scale, atol=1e-8)
+    np.testing.assert_allclose(got / scale, weights @ y / scale, rtol=0, atol=1e-8)
 
 
 def test_a_line_keeps_its_digits_far_outside_of_the_data():
     X = np.random.default_rng(0).normal(size=(300, 1))
     queries = np.linspace(-60, 60, 401)[:, None]
     got = NadarayaWatson(bandwidth=2.0, degree=1).fit(X, 5 + 3 * X[:, 0]).predict(queries)
-    np.testing.assert_allclose(got, 5 + 3 * queries[:, 0], atol=2e-11)
+    np.testing.assert_allclose(got, 5 + 3 * queries[:, 0], rtol=0, atol=2e-11)
 
 
 def test_nearly_all_lines_are_drawn_by_moments():
