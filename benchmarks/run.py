@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import layers
+import long_sequences
 import matplotlib
 import memory
 import models
@@ -22,7 +23,13 @@ from tqdm import tqdm
 from attnlib.plotting.picture import INK, OUTPUT, PALE, QUERY, Picture, in_style, label, new_figure
 
 HERE = Path(__file__).parent
-SECTIONS: list[Callable[[], Iterator[list[Row]]]] = [layers.rows, models.rows, memory.rows, regression.rows]
+SECTIONS: list[Callable[[], Iterator[list[Row]]]] = [
+    layers.rows,
+    models.rows,
+    memory.rows,
+    long_sequences.rows,
+    regression.rows,
+]
 PEERS = ("transformers", "x-transformers", "statsmodels")
 
 HEAD = """\

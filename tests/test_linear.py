@@ -48,7 +48,7 @@ def test_it_is_attention_with_the_linear_score_in_value_and_gradient(kind, causa
     mask = None if mask is None else mask.numpy()
     got = linear_attention(*arrays(), features=features, mask=mask, causal=causal, block=block).out
     assert isinstance(got, np.ndarray)
-    np.testing.assert_allclose(got, want.detach(), atol=1e-12)
+    np.testing.assert_allclose(got, want.detach(), rtol=0, atol=1e-12)
 
 
 @given(st.integers(0, 9), st.integers(1, 12), st.integers(1, 9))
@@ -56,7 +56,7 @@ def test_it_is_attention_with_the_linear_score_in_value_and_gradient(kind, causa
 def test_queries_and_keys_may_differ_in_number_where_all_are_seen(n_q, n_k, block):
     q, k, v = arrays(n_q, n_k)
     want = attention(q, k, v, score=linear_score).out
-    np.testing.assert_allclose(linear_attention(q, k, v, block=block).out, want, atol=1e-12)
+    np.testing.assert_allclose(linear_attention(q, k, v, block=block).out, want, rtol=0, atol=1e-12)
 
 
 def test_key_by_key_it_is_a_recurrent_network_with_a_state_of_constant_size():
@@ -68,10 +68,10 @@ def test_key_by_key_it_is_a_recurrent_network_with_a_state_of_constant_size():
         out, state = linear_attention(q[..., now, :], k[..., now, :], v[now], causal=True, state=state)
         steps.append(out)
         sizes.add((state.values.shape, state.total.shape))
-    np.testing.assert_allclose(np.concatenate(steps, axis=-2), want, atol=1e-12)
+    np.testing.assert_allclose(np.concatenate(steps, axis=-2), want, rtol=0, atol=1e-12)
     assert sizes == {((2, 1, 4, 5), (2, 1, 4))}
-    np.testing.assert_allclose(state.values, end.values, atol=1e-12)
-    np.testing.assert_allclose(state.total, end.total, atol=1e-12)
+    np.testing.assert_allclose(state.values, end.values, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(state.total, end.total, rtol=0, atol=1e-12)
 
 
 def test_the_state_goes_on_in_pieces_of_any_length_and_for_a_memory_read_at_once():
@@ -79,9 +79,9 @@ def test_the_state_goes_on_in_pieces_of_any_length_and_for_a_memory_read_at_once
     want = linear_attention(q, k, v, causal=True).out
     first = linear_attention(q[..., :10, :], k[..., :10, :], v[:10], causal=True, block=4)
     rest = linear_attention(q[..., 10:, :], k[..., 10:, :], v[10:], causal=True, state=first.state, block=7)
-    np.testing.assert_allclose(np.concatenate([first.out, rest.out], axis=-2), want, atol=1e-12)
+    np.testing.assert_allclose(np.concatenate([first.out, rest.out], axis=-2), want, rtol=0, atol=1e-12)
     both = linear_attention(q, k[..., 10:, :], v[10:], state=first.state).out
-    np.testing.assert_allclose(both, attention(q, k, v, score=linear_score).out, atol=1e-12)
+    np.testing.assert_allclose(both, attention(q, k, v, score=linear_score).out, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
@@ -170,7 +170,7 @@ def test_directions_are_orthogonal_within_a_block_and_seeded(n_features):
     inner = w @ w.T
     for start in range(0, n_features, 5):
         block = inner[start : start + 5, start : start + 5]
-        np.testing.assert_allclose(block, np.diag(np.diag(block)), atol=1e-12)
+        np.testing.assert_allclose(block, np.diag(np.diag(block)), rtol=0, atol=1e-12)
     np.testing.assert_array_equal(w, random_directions(5, n_features, seed=1))
     assert not np.allclose(w, random_directions(5, n_features, seed=2))
     like = torch.zeros(1)

@@ -97,7 +97,7 @@ def test_it_is_dense_attention_under_the_same_mask_in_value_and_gradient(case, i
     if not padded:
         out = attention(*arrays(n_q, n_k), mask=pattern, causal=is_causal, weights=False).out
         assert isinstance(out, np.ndarray)
-        np.testing.assert_allclose(out, want.detach(), atol=1e-12)
+        np.testing.assert_allclose(out, want.detach(), rtol=0, atol=1e-12)
 
 
 @given(cases(), st.booleans())
@@ -119,9 +119,11 @@ def test_a_bias_and_a_mask_beside_it_are_cut_into_tiles(pattern, rows):
     bias[..., 5] = -np.inf
     got = attention(q, k, v, mask=combine(beside, pattern), bias=bias, weights=False).out
     want = attention(q, k, v, mask=pattern.dense(90) & beside, bias=bias).out
-    np.testing.assert_allclose(got, want, atol=1e-12)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-12)
     flat = attention(q, k, v, mask=combine(beside[0, 0, 0], pattern), weights=False).out  # one axis, for all queries
-    np.testing.assert_allclose(flat, attention(q, k, v, mask=pattern.dense(90) & beside[0, 0, 0]).out, atol=1e-12)
+    np.testing.assert_allclose(
+        flat, attention(q, k, v, mask=pattern.dense(90) & beside[0, 0, 0]).out, rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("pattern", [Band(20, global_positions=[3]), BigBird(8)])
@@ -139,7 +141,9 @@ def test_a_row_with_nothing_to_attend_to_gives_zeros_and_infinities_share(patter
     q = abs(q)
     got = attention(q, huge, v, mask=pattern, weights=False).out
     want = attention(q, huge, v, mask=pattern.dense(60, like=q)).out
-    np.testing.assert_allclose(*(np.asarray(x.detach() if library == "torch" else x) for x in (got, want)), atol=1e-12)
+    np.testing.assert_allclose(
+        *(np.asarray(x.detach() if library == "torch" else x) for x in (got, want)), rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -254,7 +258,7 @@ def test_blocks_of_queries_stand_where_those_of_keys_do(n_q):
     q, k, v = arrays(n_q, 41)
     bird = BigBird(5, back=0, ahead=0, n_random=1, global_blocks=())
     got = attention(q, k, v, mask=bird, weights=False).out
-    np.testing.assert_allclose(got, attention(q, k, v, mask=by_definition(bird, n_q, 41)).out, atol=1e-12)
+    np.testing.assert_allclose(got, attention(q, k, v, mask=by_definition(bird, n_q, 41)).out, rtol=0, atol=1e-12)
 
 
 def test_numbers_are_looked_at_as_a_whole():
@@ -326,7 +330,9 @@ def test_bad_input_is_named(call, error, words):
 def test_any_score_and_no_positions():
     q, k, v = arrays(50, 50)
     got = attention(q, k, v, score=gaussian, mask=Band(7), weights=False).out
-    np.testing.assert_allclose(got, attention(q, k, v, score=gaussian, mask=window(50, back=7)).out, atol=1e-12)
+    np.testing.assert_allclose(
+        got, attention(q, k, v, score=gaussian, mask=window(50, back=7)).out, rtol=0, atol=1e-12
+    )
     assert attention(q[..., :0, :], k, v, mask=Band(7), weights=False).out.shape == (2, 3, 0, 5)
     empty = attention(q[..., :0, :], k[..., :0, :], v[:0], mask=Band(7), weights=False).out
     assert empty.shape == (2, 3, 0, 5)

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from attnlib import NadarayaWatson, data, kernels
+from attnlib.regression.local_line import local_lines
 
 with warnings.catch_warnings(action="ignore"):
     from statsmodels.nonparametric.kernel_regression import KernelReg
@@ -162,6 +163,35 @@ def test_a_local_line_keeps_its_digits_at_any_bandwidth_and_place(bandwidth, off
 
     got = NadarayaWatson(bandwidth=bandwidth, degree=1).fit(X, plane(X)).predict(queries)
     np.testing.assert_allclose(got, plane(queries), atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 60), d=st.integers(1, 3), wide=st.floats(-2, 1))
+@settings(deadline=None, max_examples=25)
+def test_a_line_by_moments_is_the_line_by_weights(kernel, seed, n, d, wide):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, d)), 100 + rng.normal(size=(n, 2))
+    X[: n // 3] = X[0] + 1e-9 * rng.normal(size=(n // 3, d))  # neighbours without a spread to speak of
+    queries = np.concatenate([rng.normal(size=(20, d)), X[:3], 30 * rng.normal(size=(3, d))])
+    model = NadarayaWatson(kernel, bandwidth=10**wide, degree=1, empty="mean").fit(X, y)
+    with warnings.catch_warnings(action="ignore"):
+        got, weights = model.predict(queries), model.weights(queries)
+    scale = np.maximum(1, abs(weights).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(got / scale, weights @ y / scale, rtol=0, atol=1e-8)
+
+
+def test_a_line_keeps_its_digits_far_outside_of_the_data():
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    queries = np.linspace(-60, 60, 401)[:, None]
+    got = NadarayaWatson(bandwidth=2.0, degree=1).fit(X, 5 + 3 * X[:, 0]).predict(queries)
+    np.testing.assert_allclose(got, 5 + 3 * queries[:, 0], rtol=0, atol=2e-11)
+
+
+def test_nearly_all_lines_are_drawn_by_moments():
+    X, y = problem(n=500)
+    k = X / 0.1
+    sure = local_lines(k, k, y[:, None], kernels.log_kernel("gaussian"))[1]
+    assert sure.mean() > 0.97
 
 
 def test_two_points_make_a_line_however_far_the_query():

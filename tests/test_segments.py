@@ -52,9 +52,9 @@ def test_it_is_the_papers_formula(n_memory, d_head):
     fast = layer(torch.tensor(x), given).out
     for b in range(2):
         want, alphas = by_formula(layer, x[b], None if memory is None else memory[b])
-        np.testing.assert_allclose(out[b].detach(), want, atol=1e-12)
-        np.testing.assert_allclose(fast[b].detach(), want, atol=1e-12)
-        np.testing.assert_allclose(weights[b].detach(), alphas, atol=1e-12)
+        np.testing.assert_allclose(out[b].detach(), want, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(fast[b].detach(), want, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(weights[b].detach(), alphas, rtol=0, atol=1e-12)
 
 
 def test_only_distances_count_so_that_a_memory_need_not_know_where_it_stood():

@@ -19,6 +19,7 @@ from attnlib._checks import check_one_of
 from attnlib.core.attention import attention
 from attnlib.regression.bandwidth_search import search_bandwidth
 from attnlib.regression.kernels import KERNELS, log_kernel
+from attnlib.regression.local_line import local_lines, straighten
 from attnlib.scores import squared_distance
 
 if TYPE_CHECKING:
@@ -117,19 +118,31 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, values = self._check_queries(X), self._values()
         out = np.empty((len(X), values.shape[1]))
 
-        def work(rows: slice) -> Array:
+        def by_weights(rows: Array) -> Array:
             weights, empty = self._weights(X[rows], self.bandwidth_)
             out[rows] = weights @ values
             return empty
 
-        def work_without_weights(rows: slice) -> Array:
+        def by_attention(rows: Array) -> Array:
             q, k = self._scaled(X[rows], self.bandwidth_)
             out[rows] = attention(q, k, values, score=log_kernel(self.kernel), weights=False).out
             return np.zeros(len(q), dtype=bool)
 
+        def by_line(rows: Array) -> Array:
+            q, k = self._scaled(X[rows], self.bandwidth_)
+            out[rows], sure = local_lines(q, k, values, log_kernel(self.kernel))
+            empty = np.zeros(len(q), dtype=bool)
+            if not sure.all():
+                empty[~sure] = by_weights(rows[~sure])
+            return empty
+
         never_empty = np.abs(self._scaled(X, self.bandwidth_)[0]).max() < 1e150  # whose square is still a number
-        plain = self.degree == 0 and self.kernel == "gaussian" and never_empty
-        self._warn_empty(_in_blocks(work_without_weights if plain else work, len(X), len(values)))
+        plain = by_attention if self.kernel == "gaussian" and never_empty else by_weights
+        order = np.argsort(X[:, 0])  # so that the queries of a block are near each other
+        empty = np.empty(len(X), dtype=bool)
+        work = by_line if self.degree == 1 else plain
+        empty[order] = _in_blocks(lambda rows: work(order[rows]), len(X), len(values))
+        self._warn_empty(empty)
         return out.reshape(len(X), *self.y_.shape[1:])
 
     def weights(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries n_data"]:
@@ -186,7 +199,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             alpha = attention(q, k, k, score=log_kernel(self.kernel), mask=mask).weights
         empty = alpha.max(axis=1) == 0
         if self.degree == 1:
-            alpha = _straighten(alpha, q, k)
+            alpha = straighten(alpha, q, k)
         if empty.any():
             alpha[empty] = self._fill(q[empty], k, True if mask is None else mask[empty])
         return alpha, empty
@@ -246,26 +259,6 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             "empty= would change that",
             stacklevel=3,
         )
-
-
-def _straighten(alpha: Array, q: Array, k: Array) -> Array:
-    r"""Turn the weights of a mean into those of a line fitted by least squares with the same weights.
-
-    Counting from the key with the largest weight, :math:`d_i = k_i - k_r` and :math:`t = q - k_r`, with
-    :math:`m = \sum_i \alpha_i d_i` and :math:`C = \sum_i \alpha_i d_i d_i^\top - m m^\top`, the line's value at q
-    is :math:`\sum_i \alpha_i (1 + (d_i - m)^\top C^{-1} (t - m))\, y_i`. Counted from there, the difference of a
-    key that has nearly all the weight is exactly zero, and those of the others keep their digits.
-    """
-    heaviest = k[alpha.argmax(axis=1)]
-    d, t = k - heaviest[:, None], q - heaviest
-    m = np.einsum("qk,qka->qa", alpha, d)
-    spread = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]  # (n_q, d, d)
-    # Columns of very different spread are brought to one size first; what is then still flat has no slope.
-    size = np.sqrt(np.maximum(np.einsum("qaa->qa", spread), 0))
-    scale = np.where(size > 1e-140, 1 / np.maximum(size, 1e-140), 0)  # below, its square is no longer a number
-    inverse = np.linalg.pinv(spread * scale[:, :, None] * scale[:, None, :], rcond=1e-13, hermitian=True)
-    slope = np.einsum("qab,qb->qa", inverse, (t - m) * scale) * scale
-    return alpha * (1 - np.einsum("qa,qa->q", m, slope)[:, None] + np.einsum("qka,qa->qk", d, slope))
 
 
 def _in_blocks(work, n_queries: int, n_data: int) -> Array:

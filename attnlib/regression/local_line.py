@@ -1,0 +1,84 @@
+r"""A line around each query: fitted by least squares, with the weights that the kernel gives to the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlib.core.attention import attention
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+    from numpy import ndarray as Array
+
+__all__ = ["local_lines", "straighten"]
+
+
+def local_lines(
+    q: Float[Array, "n_q d"], k: Float[Array, "n_k d"], y: Float[Array, "n_k n_targets"], score: Callable
+) -> tuple[Float[Array, "n_q n_targets"], Bool[Array, " n_q"]]:
+    r"""The value of each query's line at the query, by moments; and where these are sure to have kept their digits.
+
+    .. math:: \hat y(q) = \bar y + (q - m)^\top C^{-1} \Big( \sum_i \alpha_i k_i y_i - m \bar y \Big), \qquad
+              m = \sum_i \alpha_i k_i, \quad C = \sum_i \alpha_i k_i k_i^\top - m m^\top
+
+    All sums are one attention, whose values are :math:`y_i, k_i, k_i k_i^\top` and :math:`k_i y_i`. Differences of
+    moments lose digits where the spread is small: near one key that has nearly all the weight, or far outside of the
+    data. There `straighten` is asked.
+
+    Source: Fan (1992), equation 2.3, for the line by moments.
+
+    >>> k = np.array([[0.0], [1.0], [2.0]])
+    >>> local_lines(np.array([[0.5]]), k, 10 * k, lambda q, k: -((q - k.T) ** 2))
+    (array([[5.]]), array([ True]))
+    """
+    middle, level = np.clip(q, k.min(axis=0), k.max(axis=0)).mean(axis=0), y.mean(axis=0)
+    d, t, y = k - middle, q - middle, y - level
+    (n, size), n_targets = d.shape, y.shape[1]
+    squares, products = ((d[:, :, None] * x[:, None, :]).reshape(n, -1) for x in (d, y))
+    with np.errstate(over="ignore"):  # a squared distance beyond all numbers is no neighbour
+        means = attention(q, k, np.hstack([y, d, squares, products]), score=score, weights=False).out
+    mean, m, rest = means[:, :n_targets], means[:, n_targets : n_targets + size], means[:, n_targets + size :]
+    second, cross = rest[:, : size**2], rest[:, size**2 :].reshape(-1, size, n_targets)
+    spread = second.reshape(-1, size, size) - m[:, :, None] * m[:, None, :]  # (n_q, d, d)
+    cross = cross - m[:, :, None] * mean[:, None, :]  # (n_q, d, n_targets)
+    sure = _well_spread(spread, second[:, :: size + 1], t - m)
+    spread = np.where(sure[:, None, None], spread, np.eye(size))
+    slope = cross / spread if size == 1 else np.linalg.solve(spread, cross)
+    return level + mean + np.einsum("qa,qab->qb", t - m, slope), sure
+
+
+def _well_spread(spread: Array, second: Array, step: Array) -> Array:
+    """Is the spread no small difference of large moments, in any direction, and the query not far outside?"""
+    own = np.einsum("qaa->qa", spread)
+    with np.errstate(over="ignore"):
+        sure = ((own > 1e-3 * second) & (step**2 < 100 * own)).all(axis=1)
+    if spread.shape[1] == 1:
+        return sure
+    size = np.sqrt(np.where(sure[:, None], own, 1.0))
+    related = np.where(sure[:, None, None], spread, 0.0) / (size[:, :, None] * size[:, None, :])
+    return np.linalg.eigvalsh(related)[:, 0] > 1e-2
+
+
+def straighten(
+    alpha: Float[Array, "n_q n_k"], q: Float[Array, "n_q d"], k: Float[Array, "n_k d"]
+) -> Float[Array, "n_q n_k"]:
+    r"""Turn the weights of a mean into those of a line fitted by least squares with the same weights.
+
+    Counting from the key with the largest weight, :math:`d_i = k_i - k_r` and :math:`t = q - k_r`, with
+    :math:`m = \sum_i \alpha_i d_i` and :math:`C = \sum_i \alpha_i d_i d_i^\top - m m^\top`, the line's value at q
+    is :math:`\sum_i \alpha_i (1 + (d_i - m)^\top C^{-1} (t - m))\, y_i`. Counted from there, the difference of a
+    key that has nearly all the weight is exactly zero, and those of the others keep their digits.
+    """
+    heaviest = k[alpha.argmax(axis=1)]
+    d, t = k - heaviest[:, None], q - heaviest
+    m = np.einsum("qk,qka->qa", alpha, d)
+    spread = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]  # (n_q, d, d)
+    # Columns of very different spread are brought to one size first; what is then still flat has no slope.
+    size = np.sqrt(np.maximum(np.einsum("qaa->qa", spread), 0))
+    scale = np.where(size > 1e-140, 1 / np.maximum(size, 1e-140), 0)  # below, its square is no longer a number
+    inverse = np.linalg.pinv(spread * scale[:, :, None] * scale[:, None, :], rcond=1e-13, hermitian=True)
+    slope = np.einsum("qab,qb->qa", inverse, (t - m) * scale) * scale
+    return alpha * (1 - np.einsum("qa,qa->q", m, slope)[:, None] + np.einsum("qka,qa->qk", d, slope))
