@@ -9,6 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from build import COURSE
@@ -26,6 +27,13 @@ PLACES = [
 TRAINED = {"13"}  # whose pictures need a minute of training: seen by the build, moved by test_notebook_sliders
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture(autouse=True)
+def own_precision():
+    before = torch.get_default_dtype()
+    yield
+    torch.set_default_dtype(before)  # lessons that train in double precision set another
 
 
 def data_of(lesson, place):
