@@ -20,11 +20,11 @@ from building.cells import Cell
 from building.excursions import FOLDED
 from building.lessons import LessonError, read_notebook, unrun_notebook
 from building.running import SECONDS_A_CELL
+from decks.pdf import FLAGS, chromium
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+CHROMIUM = chromium()
 LESSONS = sorted(COURSE.notebooks.glob("[0-9][0-9]_*.ipynb"))
 # nbval runs every cell of every lesson; here, all of these few, and the others only if asked for.
 RUN = {"00", "01", "02", "03", "09"}
@@ -113,10 +113,9 @@ def lab(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as play:
-        flags = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield chromium
-        chromium.close()
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 import base64
 import io
 import json
-import os
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ from building.cells import Cell
 from building.lessons import LessonError
 from building.live import needed, slider, start
 from building.sides import sources
+from decks.pdf import FLAGS, chromium
 
 PLACES = [
     pytest.param(lesson, place, id=f"{lesson.number}-{sources(lesson)[place].moving['name']}")
@@ -25,8 +24,7 @@ PLACES = [
     for place in moving.moving_cells(lesson)
 ]
 TRAINED = {"13"}  # whose pictures need a minute of training: seen by the build, moved by test_notebook_sliders
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+CHROMIUM = chromium()
 
 
 @pytest.fixture(autouse=True)
@@ -106,10 +104,9 @@ def tab():
     if CHROMIUM is None:
         pytest.skip("no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path")
     with playwright.sync_playwright() as play:
-        flags = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield chromium.new_page(viewport={"width": 390, "height": 700})
-        chromium.close()
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser.new_page(viewport={"width": 390, "height": 700})
+        browser.close()
 
 
 @pytest.mark.parametrize(("lesson", "place"), PLACES)

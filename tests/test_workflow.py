@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_lab_browser import BROWSERS
+
+from decks.pdf import BROWSERS
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
