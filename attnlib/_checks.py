@@ -156,15 +156,20 @@ def check_at_least_one(name: str, n: int) -> int:
     return n
 
 
-def check_integers(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    """``values`` as Python integers; raise unless they are a sequence of such."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
+def check_integers(name: str, values: Iterable[int]) -> list[int]:
+    """``values``, of a tensor or an array too, as a list of Python integers; raise unless they are a sequence of such.
+
+    >>> check_integers("numbers", np.array([3, 4]))
+    [3, 4]
+    """
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a sequence of integers; got {type(values).__name__}")
-    values = tuple(values)
-    for i, value in enumerate(values):
+    values = list(values)
+    for value in values:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"{name}[{i}] must be an integer; got {type(value).__name__}")
-    return tuple(map(index, values))
+            raise TypeError(f"{name} must hold integers; got {type(value).__name__}")
+    return [int(value) for value in values]
 
 
 def check_one_of(name: str, value: object, known: Iterable[object]) -> None:

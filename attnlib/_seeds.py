@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from attnlib._checks import check_size
 
-__all__ = ["Seed", "extended", "generator", "integers", "tensors"]
+__all__ = ["Seed", "extended", "generator", "tensors"]
 
 Seed = int | Sequence[int]
 
@@ -42,22 +42,6 @@ def extended(seed: Seed, *parts: int) -> tuple[int, ...]:
     ((5, 0), (5, 0, 7))
     """
     return (*(seed if isinstance(seed, tuple | list) else (seed,)), *parts)
-
-
-def integers(name: str, values: Iterable[int]) -> list[int]:
-    """``values`` as a list of Python integers, or a ``TypeError`` that names them. A tensor or array may come too.
-
-    >>> integers("numbers", np.array([3, 4]))
-    [3, 4]
-    """
-    values = values.tolist() if hasattr(values, "tolist") else values
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a sequence of integers; got {type(values).__name__}")
-    values = list(values)
-    for value in values:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"{name} must hold integers; got {type(value).__name__}")
-    return [int(value) for value in values]
 
 
 def tensors(*arrays: np.ndarray) -> list[torch.Tensor]:

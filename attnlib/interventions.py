@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_size
-from attnlib._seeds import integers
+from attnlib._checks import check_integers, check_size
 from attnlib.nn.heads import MultiHeadAttention
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def cut(
     [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     layers = [attentions] if isinstance(attentions, nn.Module) else list(attentions)
-    heads = None if heads is None else integers("heads", heads)
+    heads = None if heads is None else check_integers("heads", heads)
     for layer in layers:
         if not isinstance(layer, MultiHeadAttention):
             raise TypeError(f"attentions must be MultiHeadAttention; got {type(layer).__name__}")
@@ -141,7 +140,7 @@ def _marked(name: str, positions: Positions, batch: int, n: int) -> Bool[Tensor,
         raise ValueError(f"{name} must hold an entry for each of the {batch} sequences; got {len(positions)}")
     marked = torch.zeros(batch, n, dtype=torch.bool)
     for row, entry in zip(marked, positions, strict=True):
-        for position in integers(name, entry if isinstance(entry, Sequence) else [entry]):
+        for position in check_integers(name, entry if isinstance(entry, Sequence) else [entry]):
             if check_size(name, position) >= n:
                 raise ValueError(f"{name} must hold positions from 0 to {n - 1}; got {position}")
             row[position] = True

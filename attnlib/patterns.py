@@ -227,7 +227,7 @@ class BigBird(Pattern):
         check_at_least_one("block", self.block)
         for name in ("back", "ahead", "n_random", "seed"):
             check_size(name, getattr(self, name))
-        object.__setattr__(self, "global_blocks", check_integers("global_blocks", self.global_blocks))
+        object.__setattr__(self, "global_blocks", tuple(check_integers("global_blocks", self.global_blocks)))
 
     def random_blocks(self, n_blocks: int) -> tuple[tuple[int, ...], ...]:
         """The blocks drawn for each of ``n_blocks``: no neighbour and no global one.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_number, check_positive
-from attnlib._seeds import Seed, generator, integers, tensors
+from attnlib._checks import check_at_least_one, check_integers, check_number, check_positive
+from attnlib._seeds import Seed, generator, tensors
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -49,7 +49,7 @@ def hills(batch: int, n: int, *, waves: Sequence[int] = (1, 3), noise: float = 0
     (torch.Size([1, 3, 2]), torch.Size([1, 3, 1]), tensor([[1., 1., 1.]], dtype=torch.float64))
     """
     rng, shape = generator(seed), (check_at_least_one("batch", batch), check_at_least_one("n", n))
-    speeds = integers("waves", waves)
+    speeds = check_integers("waves", waves)
     if not speeds or min(speeds) < 1:
         raise ValueError(f"waves must hold at least one number, from 1 up; got {waves!r}")
     angle = rng.uniform(0, 2 * np.pi, shape)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from attnlib._checks import check_at_least_one, check_size
-from attnlib._seeds import Seed, generator, integers
+from attnlib._checks import check_at_least_one, check_integers, check_size
+from attnlib._seeds import Seed, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -92,7 +92,7 @@ class Vocabulary:
         >>> Vocabulary([["a"]]).decode([1, 4, 2], reserved=True)
         ['<s>', 'a', '</s>']
         """
-        whole = integers("numbers", numbers)
+        whole = check_integers("numbers", numbers)
         for i, number in enumerate(whole):
             if not 0 <= number < len(self):
                 raise ValueError(f"numbers[{i}] must be from 0 to {len(self) - 1}; got {number}")
@@ -158,7 +158,7 @@ def pad(sequences: Sequence[Sequence[int]], *, value: int = PAD) -> Padded:
     Padded(tokens=tensor([[5, 6, 7],
             [8, 0, 0]]), lengths=tensor([3, 1]))
     """
-    rows = [integers(f"sequences[{i}]", sequence) for i, sequence in enumerate(sequences)]
+    rows = [check_integers(f"sequences[{i}]", sequence) for i, sequence in enumerate(sequences)]
     if not rows:
         raise ValueError("sequences must hold at least one sequence; got none")
     longest = max(map(len, rows))
@@ -225,7 +225,7 @@ def by_length(examples: Sequence[Any], batch_size: int, *, seed: Seed) -> _ByLen
             f"examples[{odd}] {kinds[paired[odd]]}"
         )
     columns = list(zip(*examples, strict=True)) if paired[0] else [examples]
-    whole = [[integers(f"examples[{i}]", row) for i, row in enumerate(column)] for column in columns]
+    whole = [[check_integers(f"examples[{i}]", row) for i, row in enumerate(column)] for column in columns]
     generator(seed)  # to name a bad seed here
     return _ByLength(whole, check_at_least_one("batch_size", batch_size), seed)
 

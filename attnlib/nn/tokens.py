@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib._arrays import is_torch
-from attnlib._seeds import integers
+from attnlib._checks import check_integers
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -44,7 +44,7 @@ def lengths_of(lengths: Sequence[int] | Int[Tensor, " batch"] | None, batch: int
     >>> lengths_of(None, 2, 5)
     [5, 5]
     """
-    whole = [n] * batch if lengths is None else integers("lengths", lengths)
+    whole = [n] * batch if lengths is None else check_integers("lengths", lengths)
     if len(whole) != batch or not all(1 <= length <= n for length in whole):
         raise ValueError(f"lengths must be {batch} numbers from 1 to {n}, one for each source; got {whole}")
     return whole

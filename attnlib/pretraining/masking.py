@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch.nn.functional import cross_entropy
 
-from attnlib._checks import check_at_least_one, check_share, check_size
-from attnlib._seeds import Seed, generator, integers
+from attnlib._checks import check_at_least_one, check_integers, check_share, check_size
+from attnlib._seeds import Seed, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -62,7 +62,7 @@ def mask_tokens(
     check_share("share", share)
     if tokens.ndim != 2:
         raise ValueError(f"tokens must be (batch, n); got {tuple(tokens.shape)}")
-    apart = {pad, check_size("mask", mask), *integers("special", special)}
+    apart = {pad, check_size("mask", mask), *check_integers("special", special)}
     every = torch.arange(check_at_least_one("n_tokens", n_tokens))
     others = every[~torch.isin(every, torch.tensor(sorted(apart)))]
     if not len(others):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch.nn.functional import cross_entropy
 
-from attnlib._seeds import integers
+from attnlib._checks import check_integers
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -50,7 +50,7 @@ def fill_gaps(
     """
     if tokens.ndim != 1 or not len(tokens):
         raise ValueError(f"tokens must be those of one text, of shape (n,); got {tuple(tokens.shape)}")
-    places = [(i, t) for i, entry in enumerate(gaps) for t in integers("gaps", entry)]
+    places = [(i, t) for i, entry in enumerate(gaps) for t in check_integers("gaps", entry)]
     if not places or min(t for _, t in places) < 0 or max(t for _, t in places) >= len(tokens):
         raise ValueError(f"gaps must hold positions from 0 to {len(tokens) - 1}, one at least; got {gaps}")
     rows, positions = torch.tensor(places).T
