@@ -12,6 +12,7 @@ from hypothesis import settings
 
 import build
 from building.lessons import HEADER, Course, LessonFiles
+from decks.pdf import FLAGS, chromium
 
 # A test that fails only now and then, or only on a slow machine, teaches people to run it again.
 settings.register_profile("course", deadline=None, derandomize=True, database=None)
@@ -121,6 +122,18 @@ def course(built_course, tmp_path) -> Course:
 def line(course) -> LessonFiles:
     """Its first lesson."""
     return course.lessons()[0]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; where there is none, what needs it is skipped."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    if chromium() is None:
+        pytest.skip("no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path")
+    with playwright.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

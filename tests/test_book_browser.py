@@ -11,15 +11,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from test_lab_browser import CHROMIUM, PATIENCE
+from test_lab_browser import PATIENCE
 
-playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path",
-)
 
 PAGES = (
     "index.html",
@@ -70,20 +64,11 @@ def address(book):
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """A browser."""
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def tab(chromium, request):
+def tab(browser, request):
     """A page of a width and in a light that remembers what it asked for, how much came, and what went wrong in it."""
     width, light = SEEN[getattr(request, "param", "desk")]
-    tab = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=light)
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=light)
     tab.set_default_timeout(PATIENCE * 1000)
     tab.asked, tab.errors, tab.weight = [], [], 0
     tab.on("request", lambda asked: tab.asked.append(asked.url))

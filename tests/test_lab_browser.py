@@ -20,24 +20,12 @@ from building.cells import Cell
 from building.excursions import FOLDED
 from building.lessons import LessonError, read_notebook, unrun_notebook
 from building.running import SECONDS_A_CELL
-from decks.pdf import FLAGS, chromium
 
-playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-
-CHROMIUM = chromium()
 LESSONS = sorted(COURSE.notebooks.glob("[0-9][0-9]_*.ipynb"))
 # nbval runs every cell of every lesson; here, all of these few, and the others only if asked for.
 RUN = {"00", "01", "02", "03", "09"}
 CONTROLS = "[role=slider]"  # in JupyterLab the arrow keys never reach a <select>
 PATIENCE = 120  # seconds for what takes two on an idle machine: a limit, not an expectation
-
-pytestmark = [
-    pytest.mark.skipif(
-        CHROMIUM is None,
-        reason="no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path",
-    ),
-    pytest.mark.skipif(not LESSONS, reason="there is no lesson yet"),
-]
 
 
 def until(ready, what, *, seconds=PATIENCE, page=None):
@@ -98,7 +86,7 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory):
+def lab(browser, tmp_path_factory):
     root = tmp_path_factory.mktemp("lab")
     kept_out = shutil.ignore_patterns("source", "*.bak", ".ipynb_checkpoints", "__pycache__")
     shutil.copytree(COURSE.notebooks, root / "notebooks", ignore=kept_out)
@@ -108,14 +96,6 @@ def lab(tmp_path_factory):
         yield server
     finally:
         server.close()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from building.cells import Cell
 from building.lessons import LessonError
 from building.live import needed, slider, start
 from building.sides import sources
-from decks.pdf import FLAGS, chromium
 
 PLACES = [
     pytest.param(lesson, place, id=f"{lesson.number}-{sources(lesson)[place].moving['name']}")
@@ -24,7 +23,6 @@ PLACES = [
     for place in moving.moving_cells(lesson)
 ]
 TRAINED = {"13"}  # whose pictures need a minute of training: seen by the build, moved by test_notebook_sliders
-CHROMIUM = chromium()
 
 
 @pytest.fixture(autouse=True)
@@ -99,14 +97,8 @@ def test_controls_are_thinned_and_too_many_pictures_refused():
 
 
 @pytest.fixture(scope="module")
-def tab():
-    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path")
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser.new_page(viewport={"width": 390, "height": 700})
-        browser.close()
+def tab(browser):
+    return browser.new_page(viewport={"width": 390, "height": 700})
 
 
 @pytest.mark.parametrize(("lesson", "place"), PLACES)

@@ -8,7 +8,7 @@ import pytest
 
 from attnlib.course.lessons import LESSONS
 from building.lessons import HEADER, read_source, unrun_notebook
-from decks import choosing, packing, pages, pdf, pieces, prose
+from decks import choosing, packing, pages, pieces, prose
 
 ROOT = Path(__file__).parents[1]
 READY = [lesson for lesson in LESSONS if lesson.ready]
@@ -186,17 +186,6 @@ def built(tmp_path_factory):
 
 def installed():
     return {found.metadata["Name"] for found in distributions()}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-    if pdf.chromium() is None:
-        pytest.skip("no Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path")
-    with playwright.sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=pdf.chromium(), args=list(pdf.FLAGS))
-        yield chromium
-        chromium.close()
 
 
 def test_the_page_of_all_decks_leads_to_every_deck(built):
