@@ -52,15 +52,10 @@ def index() -> str:
 def _part(part: int) -> str:
     title = f"Part {part}. {PARTS[part]}"
     members = [lesson for lesson in LESSONS if lesson.part == part and lesson.ready]
-    rows = [f"| {_link(lesson)} | {lesson.teaches} | {lesson.length} |" for lesson in members]
+    rows = [f"| {lesson.link('notebooks/')} | {lesson.teaches} | {lesson.length} |" for lesson in members]
     tree = [f"notebooks/{lesson.file}" for lesson in members]
     table = [f"### {title}", "", "| lesson | what it teaches | minutes |", "| --- | --- | ---: |", *rows, ""]
     return "\n".join([*table, "```{toctree}", ":hidden:", f":caption: {title}", "", *tree, "```"])
-
-
-def _link(lesson: Lesson) -> str:
-    name = f"{lesson.number} · {lesson.title}"
-    return f"[{name}](notebooks/{lesson.file}.ipynb)" if lesson.ready else name
 
 
 def lesson_map() -> str:
@@ -70,7 +65,7 @@ def lesson_map() -> str:
     for lesson in LESSONS:
         needs = ", ".join(_short(by_number[number]) for number in lesson.needs) or "nothing"
         serves = ", ".join(_short(other) for other in LESSONS if lesson.number in other.needs) or "nothing"
-        rows.append(f"| {_link(lesson)} | {needs} | {serves} |")
+        rows.append(f"| {lesson.link('notebooks/')} | {needs} | {serves} |")
     head = "# Map of the lessons\n\nAn arrow, and the table below it, lead from a lesson to those that need it.\n"
     return "\n".join([head, "![The lessons as boxes, with an arrow from each to those that need it: the table below "
                       "says the same in words.](figures/00_course.png)\n", *rows, ""])  # fmt: skip

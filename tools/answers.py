@@ -15,7 +15,7 @@ from nbformat import read
 
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import registry
-from attnlib.course.lessons import LESSONS
+from attnlib.course.lessons import LESSONS, Lesson
 from attnlib.course.source import source_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,14 +28,15 @@ def main(folder: str = "answers") -> None:
     for lesson in LESSONS:
         if lesson.ready and lesson.number in registry.lessons():
             path = to / f"{lesson.file}.md"
-            path.write_text(page(lesson.number, f"{lesson.number} · {lesson.title}", lesson.file), encoding="utf-8")
+            path.write_text(page(lesson), encoding="utf-8")
     print(f"{len(list(to.glob('*.md')))} pages in {to.relative_to(ROOT) if to.is_relative_to(ROOT) else to}")
 
 
-def page(number: str, title: str, file: str) -> str:
+def page(lesson: Lesson) -> str:
     """The answers of a lesson."""
-    asked = questions(ROOT / "notebooks" / f"{file}.ipynb")
-    return "\n\n".join([f"# {title}", *(answer(one, asked[one.id]) for one in registry.load(number))]) + "\n"
+    asked = questions(ROOT / "notebooks" / f"{lesson.file}.ipynb")
+    answers = (answer(one, asked[one.id]) for one in registry.load(lesson.number))
+    return "\n\n".join([f"# {lesson.heading}", *answers]) + "\n"
 
 
 def questions(notebook: Path) -> dict[str, str]:

@@ -29,8 +29,7 @@ def main(numbers: Sequence[str]) -> None:
         run(not_yet_run(lesson, sources(lesson)), lesson.notebook.parent)
         found[lesson.number] = round(time.perf_counter() - start)
         print(f"{lesson.name}: {found[lesson.number]} s", flush=True)
-        lines = [f"  {json.dumps(number)}: {found[number]}" for number in sorted(found)]
-        SECONDS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        SECONDS.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

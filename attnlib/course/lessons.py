@@ -31,6 +31,19 @@ class Lesson:
     file: str | None = None
 
     @property
+    def heading(self) -> str:
+        """Number and title."""
+        return f"{self.number} · {self.title}"
+
+    def link(self, folder: str = "") -> str:
+        """The heading as a link to the notebook in ``folder``; without a link while there is none.
+
+        >>> LESSONS[0].link("notebooks/")
+        '[00 · Start here](notebooks/00_start_here.ipynb)'
+        """
+        return f"[{self.heading}]({folder}{self.file}.ipynb)" if self.ready else self.heading
+
+    @property
     def ready(self) -> bool:
         """Can it be opened?"""
         return self.file is not None
@@ -205,7 +218,4 @@ def as_markdown(abilities: Mapping[str, str]) -> str:
 
 
 def _row(lesson: Lesson, able: str) -> str:
-    name = f"{lesson.number} · {lesson.title}"
-    if lesson.ready:
-        name = f"[{name}](notebooks/{lesson.file}.ipynb)"
-    return f"| {name} | {able} | {lesson.length} | {lesson.run} |"
+    return f"| {lesson.link('notebooks/')} | {able} | {lesson.length} | {lesson.run} |"

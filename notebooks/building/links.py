@@ -69,14 +69,10 @@ def _navigation(name: str) -> list[Cell]:
     if name not in places:
         return []
     at = places[name]
-    parts = [f"← {_link(ready[at - 1])}"] if at else []
+    parts = [f"← {ready[at - 1].link()}"] if at else []
     parts += [f"[the map of the course]({START}.ipynb)"] if at > 1 else []
-    parts += [f"{_link(ready[at + 1])} →"] if at + 1 < len(ready) else []
+    parts += [f"{ready[at + 1].link()} →"] if at + 1 < len(ready) else []
     return [Cell("markdown", " · ".join(parts))]
-
-
-def _link(lesson: Lesson) -> str:
-    return f"[{lesson.number} · {lesson.title}]({lesson.file}.ipynb)"
 
 
 def _files() -> dict[str, str]:

@@ -17,14 +17,9 @@ SYLLABUS = "<!-- syllabus: made from attnlib/course/lessons.py by make build -->
 END_OF_SYLLABUS = "<!-- end of syllabus -->"
 
 
-def claims(_course: Course) -> str:
-    """The ledger of claims."""
-    return importlib.import_module("attnlib.course.claims").as_markdown()
-
-
-def symbols(_course: Course) -> str:
-    """The table of symbols and terms."""
-    return importlib.import_module("attnlib.course.symbols").as_markdown()
+def made_by(module: str) -> Callable[[Course], str]:
+    """The page that a module of the package makes of its own lists."""
+    return lambda _course: importlib.import_module(f"attnlib.course.{module}").as_markdown()
 
 
 def syllabus(course: Course) -> str | None:
@@ -49,17 +44,12 @@ def able_to(cells: Sequence[Cell]) -> str:
     return found[1] if found else ""
 
 
-def plans(_course: Course) -> str:
-    """How to teach with it."""
-    return importlib.import_module("attnlib.course.plans").as_markdown()
-
-
 #: Pages that are made, not written: path -> function of the course (None: not to be made yet).
 PAGES: dict[str, Callable[[Course], str | None]] = {
     "figures/README.md": gallery,
-    "notebooks/CLAIMS.md": claims,
-    "notebooks/TEACHING.md": plans,
-    "notebooks/SYMBOLS.md": symbols,
+    "notebooks/CLAIMS.md": made_by("claims"),
+    "notebooks/TEACHING.md": made_by("plans"),
+    "notebooks/SYMBOLS.md": made_by("symbols"),
     "attnlib/course/minutes.json": as_json,
     "README.md": syllabus,
 }

@@ -15,7 +15,8 @@ if not os.environ.get("ATTNLIB_EDIT"):
     import copies
 
     folder = copies.MINE
-    print("\n".join(copies.refresh()), flush=True)
+    for line in copies.refresh():
+        print(line, flush=True)
 
 c.ServerApp.ip = "127.0.0.1"
 c.ServerApp.allow_root = True  # in a container one is root, and the server is for this machine only
