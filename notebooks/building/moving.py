@@ -86,7 +86,7 @@ def page(lesson: LessonFiles, place: int) -> str:
     finally:
         torch.set_default_dtype(dtype)  # lessons that train in double precision set another
         torch.set_num_threads(threads)
-    title = cells[place].moving.get("title") or drawn[0].alt.split(". ")[0]
+    title = drawn[0].alt.split(". ")[0]
     data = {
         "controls": [{key: axis[key] for key in ("label", "shown", "at", "choice")} for axis in axes],
         "width": round(drawn[0].figure.get_size_inches()[0] * SCREEN_DPI),
@@ -163,11 +163,9 @@ def _values(control: Any) -> list[Any]:
 
 
 def _written(value: Any) -> str:
-    return (
-        f"{value:.3g}"
-        if isinstance(value, float) and abs(value) < 100
-        else str(value if isinstance(value, str) else round(value))
-    )
+    if isinstance(value, str):
+        return value
+    return f"{value:.3g}" if isinstance(value, float) and abs(value) < 100 else str(round(value))
 
 
 def _nearest(values: list[Any], at: Any) -> int:
