@@ -28,6 +28,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tasks",
         "functions",
         "prompts",
+        "recall",
         "asked",
         "agreement",
         "hidden_markov",
