@@ -23,6 +23,7 @@ from attnlib import (
     functions,
     gaussian,
     masked_softmax,
+    masks,
     merge_heads,
     positions,
     probes,
@@ -536,6 +537,48 @@ def test_claim_38_training_on_short_sentences_leaves_far_places_untouched():
     assert reached(64) - reached(16) == set(range(11, 16))
     with pytest.raises(ValueError, match="n_max = 16"):
         LearnedPositions(16, 4)(17)
+    lead = 5.0  # the share of a key that leads by as much falls as there are more, until the scores grow as log n
+
+    def share(n, factor=1.0):
+        scores = torch.zeros(n, dtype=torch.float64)
+        scores[0] = factor * lead
+        return scores.softmax(0)[0].item()
+
+    assert share(10) > 0.9 > 0.2 > share(1000)
+    assert share(4096, 2.0) > share(64) - 0.1 > 3 * share(4096)
+
+
+def test_claim_36_the_small_weights_are_most_of_the_weight():
+    images, labels = data.digits()
+    pixels = images.reshape(-1, 64) / np.linalg.norm(images, axis=(1, 2))[:, None]
+    scores = pixels[1400:] @ pixels[:1400].T / 0.03
+    weights = attention(pixels[1400:], pixels[:1400], np.eye(1400), score=lambda q, k: scores).weights
+    largest = weights >= np.sort(weights, axis=1)[:, [-10]]
+
+    def right(kept):
+        return ((kept @ np.eye(10)[labels[:1400]]).argmax(1) == labels[1400:]).mean()
+
+    assert (weights * ~largest).sum(1).mean() > 0.5
+    assert right(weights * largest) >= right(weights)
+    assert right(weights * ~largest) > 0.8
+
+
+def test_claim_46_a_mask_saves_no_score_and_a_pattern_does():
+    x = torch.randn(1024, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def computed(mask):
+        sizes = []
+
+        def score(q, k):
+            sizes.append(q.shape[:-1].numel() * k.shape[-2])
+            return dot(q, k)
+
+        return attention(x, x, x, mask=mask, score=score, weights=False).out, sum(sizes)
+
+    pattern = masks.Band(16, 16)
+    (dense, all_of_them), (sparse, some) = computed(pattern.dense(1024, like=x)), computed(pattern)
+    torch.testing.assert_close(dense, sparse)
+    assert all_of_them == 1024**2 > 10 * some
 
 
 def test_claim_42_gpt_was_published_before_bert():

@@ -280,6 +280,13 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_35_without_matrices_every_word_picks_itself",
     ),
     Claim(
+        36,
+        "Small weights need no attention.",
+        "Their sum can be most of the weight, and read the digits by itself. Whether they may go is to be measured.",
+        ("20",),
+        "tests/test_claims.py::test_claim_36_the_small_weights_are_most_of_the_weight",
+    ),
+    Claim(
         37,
         "The code of every position is unique.",
         "Yes. Its first pair nearly repeats after 710 steps; all pairs together do not.",
@@ -289,8 +296,9 @@ CLAIMS = (
     Claim(
         38,
         "Attention solves long-range dependence.",
-        "Within the lengths of training. Beyond them even three places back is lost, with codes and turns never seen.",
-        ("08",),
+        "Within the lengths of training. Beyond them even three places back is lost, with codes and turns never seen; "
+        "and without any code the weight is diluted, as the lead that a key needs grows with the logarithm.",
+        ("08", "20"),
         "tests/test_claims.py::test_claim_38_training_on_short_sentences_leaves_far_places_untouched",
     ),
     Claim(
@@ -342,6 +350,13 @@ CLAIMS = (
         "It has a tenth of the parameters, and computes as much: its layers are shared, not saved.",
         ("17",),
         "tests/test_claims.py::test_claim_45_shared_layers_save_parameters_and_no_operations",
+    ),
+    Claim(
+        46,
+        "Sparse attention overcomes n².",
+        "Only if the scores that it leaves out are never computed. A mask over all scores saves nothing.",
+        ("20",),
+        "tests/test_claims.py::test_claim_46_a_mask_saves_no_score_and_a_pattern_does",
     ),
     Claim(
         49,

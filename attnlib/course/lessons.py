@@ -197,6 +197,14 @@ LESSONS = (
         "in-context learning: a head that becomes kernel regression, or gradient descent",
         "19_in_context",
     ),
+    Lesson(
+        "20",
+        "What can a model leave unread?",
+        4,
+        ("14",),
+        "long sequences: patterns, paths and what travels along them, linear attention",
+        "20_long_sequences",
+    ),
 )
 
 

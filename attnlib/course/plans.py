@@ -70,8 +70,7 @@ PLANS = (
         (
             Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
             Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
-            Lecture(("03",), 8, "Exercises in pairs; let one pair show a wrong answer that the check named."),
-            Lecture(("04",), 13, "Report: words in sentences in a document."),
+            Lecture(("03", "04"), 8, "Exercises in pairs. Report: words in sentences in a document."),
             Lecture(("05",), 26, "Train before the lecture. Report: twins, and what the state asks."),
             Lecture(("06", "07"), 35, "07 in its proof and its construction; the rest is reading."),
             Lecture(
@@ -87,7 +86,8 @@ PLANS = (
             Lecture(("14",), 25, "Report: what the empty sentence has to do with beams."),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 3,000 pairs give, and what they do not."),
-            Lecture(("19",), 50, "Close with the ledger: which verdict would you have guessed in the first week?"),
+            Lecture(("19",), 50, "Fit the kernel by hand before the head is trained."),
+            Lecture(("20",), 46, "Draw the paths at the board. Which fact will arrive?"),
         ),
     ),
 )

@@ -1,0 +1,394 @@
+"""Exercises of lesson 20: pairs, layers, a pattern of one's own, a state that forgets, a lead, two halves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlib.course.exercises.exercise import Exercise, Misconception
+
+
+def _pairs(n, back, ahead):
+    return sum(min(i, back) + 1 + min(n - 1 - i, ahead) for i in range(n))
+
+
+def _layers(mask):
+    reached = np.eye(len(mask), dtype=bool)
+    for n_layers in range(1, len(mask) + 1):
+        reached = reached @ (mask | np.eye(len(mask), dtype=bool))
+        if reached.all():
+            return n_layers
+    return 0
+
+
+def _without_the_residual(mask):
+    reached = np.eye(len(mask), dtype=bool)
+    for n_layers in range(1, 2 * len(mask)):
+        reached = reached @ mask
+        if reached.all():
+            return n_layers
+    return 0
+
+
+def _from_the_first(mask):
+    reached = np.eye(len(mask), dtype=bool)[0]
+    for n_layers in range(1, len(mask) + 1):
+        reached = reached @ (mask | np.eye(len(mask), dtype=bool))
+        if reached.all():
+            return n_layers
+    return 0
+
+
+def _any_direction(mask):
+    return _layers(mask | mask.T)
+
+
+def _mask(n):
+    middle = 2 + (n - 2) // 2
+    mask = np.eye(n, dtype=bool)
+    mask[:, :2] = True
+    mask[0, 2:middle] = True
+    mask[1, middle:] = True
+    return mask
+
+
+def _star(n):
+    mask = np.eye(n, dtype=bool)
+    mask[0] = mask[:, 0] = True
+    return mask
+
+
+def _strangers(n):
+    mask = _mask(n)
+    mask[0, 1] = mask[1, 0] = False
+    return mask
+
+
+def _unseen(n):
+    return _mask(n).T
+
+
+def _window(n):
+    place = np.arange(n)
+    return abs(place[:, None] - place) <= 1
+
+
+def _qualities(mask):
+    """Of a mask: its size, who does not see himself, who sees all, pairs beyond 4n, the longest path beyond 2."""
+    mask = np.asarray(mask)
+    if mask.ndim != 2 or len(mask) != mask.shape[1]:
+        raise ValueError(f"the shape is {mask.shape}; return (n, n)")
+    if not np.isin(mask, (0, 1)).all():
+        raise ValueError("a mask is True and False, or 1 and 0")
+    mask = mask.astype(bool)
+    longest = _layers(mask) or np.inf
+    blind, overseers = (~mask.diagonal()).sum(), mask.all(axis=1).sum()
+    return np.array([len(mask), blind, overseers, max(mask.sum() - 4 * len(mask), 0), max(longest, 2)], dtype=float)
+
+
+def _fits(wanted, got):
+    if np.array_equal(wanted, got):
+        return True
+    n, blind, overseers, too_many, longest = got
+    faults = [
+        f"it is {n:.0f} by {n:.0f}" if n != wanted[0] else "",
+        f"{blind:.0f} places do not see themselves" if blind else "",
+        f"{overseers:.0f} see all" if overseers else "",
+        f"there are {too_many:.0f} pairs too many" if too_many else "",
+        "something never gets everywhere" if longest == np.inf else f"the longest path has {longest:.0f} steps",
+    ]
+    faults = faults if longest > 2 else faults[:-1]
+    return f"With n = {wanted[0]:.0f}, {', '.join(filter(None, faults))}."
+
+
+def _forgetting(phi_q, phi_k, v, keep):
+    S, z, rows = np.zeros((phi_k.shape[1], v.shape[1])), np.zeros(phi_k.shape[1]), []
+    for q_t, k_t, v_t in zip(phi_q, phi_k, v, strict=True):
+        S, z = keep * S + np.outer(k_t, v_t), keep * z + k_t
+        rows.append(q_t @ S / (q_t @ z))
+    return np.array(rows)
+
+
+def _by_weights(age):
+    def forgetting(phi_q, phi_k, v, keep):
+        i = np.arange(len(v))
+        weights = np.tril(phi_q @ phi_k.T * float(keep) ** age(i[:, None], i))
+        return weights / weights.sum(axis=1, keepdims=True) @ v
+
+    return forgetting
+
+
+def _unnormalised(phi_q, phi_k, v, keep):
+    i = np.arange(len(v))
+    return np.tril(phi_q @ phi_k.T * float(keep) ** np.maximum(i[:, None] - i, 0)) @ v
+
+
+def _remembers_z(phi_q, phi_k, v, keep):
+    i = np.arange(len(v))
+    return _unnormalised(phi_q, phi_k, v, keep) / np.tril(phi_q @ phi_k.T)[i].sum(axis=1, keepdims=True)
+
+
+def _afterwards(phi_q, phi_k, v, keep):
+    i = np.arange(len(v))
+    weights = np.tril(phi_q @ phi_k.T * float(keep) ** np.maximum(i[:, None] - i, 0), -1)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.divide(weights @ v, total, out=np.zeros_like(v), where=total > 0)
+
+
+def _join(here, there):
+    (m, s, out), (other_m, other_s, other_out) = here, there
+    largest = max(m, other_m)
+    a, b = np.exp(m - largest), np.exp(other_m - largest)
+    return (a * out + b * other_out) / (a * s + b * other_s)
+
+
+def _halves(rng, d_v, keys, ahead):
+    def half(n, more):
+        scores = rng.normal(size=n) * 2 + more
+        weights = np.exp(scores - scores.max())
+        return scores.max(), weights.sum(), weights @ rng.normal(size=(n, d_v))
+
+    return half(keys[0], 0.0), half(keys[1], ahead)
+
+
+def _lead(n, p):
+    return np.log(p * (n - 1) / (1 - p))
+
+
+EXERCISES = [
+    Exercise(
+        id="20.1",
+        title="Count before you compute",
+        reference=_pairs,
+        cases=lambda rng: [(9, 3, 2), (40, 5, 0), (17, 0, 4), (6, 8, 7), (1, 3, 3), (100, 12, 7)],
+        hints=(
+            "How many does a place in the middle see? How many does place 0 see, and place 1?",
+            "Place i has i places before it and n - 1 - i after it. It sees at most `back` and `ahead` of them.",
+            "sum(min(i, back) + 1 + min(n - 1 - i, ahead) for i in range(n)).",
+        ),
+        misconceptions=[
+            Misconception(
+                "no edges",
+                lambda n, back, ahead: n * (back + 1 + ahead),
+                "That is right in the middle. The first places have fewer before them, and the last ones fewer after.",
+            ),
+            Misconception(
+                "without itself",
+                lambda n, back, ahead: _pairs(n, back, ahead) - n,
+                "Each place sees itself too: n pairs more.",
+            ),
+            Misconception(
+                "one edge",
+                lambda n, back, ahead: sum(min(i, back) + 1 + ahead for i in range(n)),
+                "The beginning is right. At the end there are fewer than `ahead` places left.",
+            ),
+            Misconception(
+                "wider than the text",
+                lambda n, back, ahead: n * (back + 1 + ahead) - back * (back + 1) // 2 - ahead * (ahead + 1) // 2,
+                "Two triangles are missing at the edges, and you took them off. Where the window is wider than the "
+                "text, they are larger than the text: ask each place how many it sees.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="20.2",
+        title="How many layers",
+        reference=_layers,
+        cases=lambda rng: [
+            (np.tri(7, 7, 2, dtype=bool) & ~np.tri(7, 7, -2, dtype=bool),),
+            (np.tri(5, dtype=bool),),
+            (np.roll(np.eye(6, dtype=bool), 1, axis=1),),
+            (np.eye(8, dtype=bool) | np.roll(np.eye(8, dtype=bool), 1, axis=1) | np.eye(8, dtype=bool)[0],),
+            (_star(9),),
+            (np.eye(5, dtype=bool) | np.roll(np.eye(5, dtype=bool), 2, axis=1),),
+        ],
+        hints=(
+            "After one layer an output depends on what its row of the mask shows, and, by way of the residual, on its "
+            "own input. After two, on what those depended on.",
+            "Multiply the matrix of what is reached by the mask (with its diagonal) until all is True. When can you "
+            "stop if it never is?",
+            "reached = np.eye(n, dtype=bool); n times at most: reached = reached @ (mask | np.eye(n, dtype=bool)).",
+        ),
+        misconceptions=[
+            Misconception(
+                "no residual",
+                _without_the_residual,
+                "A place that does not see itself still depends on its own input: the residual hands it on past the "
+                "attention.",
+            ),
+            Misconception(
+                "one query",
+                _from_the_first,
+                "You followed the paths to place 0. Every output counts: look for the one that takes longest.",
+            ),
+            Misconception(
+                "both ways",
+                _any_direction,
+                "You walked links in both directions. That a query sees a key does not mean that the key sees it.",
+            ),
+            Misconception(
+                "one too many",
+                lambda mask: _layers(mask) and _layers(mask) + 1,
+                "One less: a path with one step needs one layer.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="20.3",
+        title="Two steps without an overseer",
+        reference=_mask,
+        adapt=_qualities,
+        compare=_fits,
+        cases=lambda rng: [(4,), (7,), (12,), (31,)],
+        hints=(
+            "One global place would do it, but it sees all. What if two of them share its work?",
+            "Let everyone see both. Let each of the two see half of the others. Is every pair joined now?",
+            "mask = np.eye(n, dtype=bool); mask[:, :2] = True; then row 0 sees the first half of the rest, row 1 the "
+            "other.",
+        ),
+        misconceptions=[
+            Misconception(
+                "one global place",
+                _star,
+                "Everything is two steps from everything, by way of one place that sees all. Let two places share "
+                "what it does.",
+            ),
+            Misconception(
+                "a window",
+                _window,
+                "A window is cheap, and its paths are long: from end to end it takes n - 1 steps.",
+            ),
+            Misconception(
+                "strangers",
+                _strangers,
+                "Nearly. The two go-betweens do not see each other: from one to the other one's half it takes "
+                "three steps.",
+            ),
+            Misconception(
+                "turned",
+                _unseen,
+                "Rows are queries. In yours, two places are seen by half of the others each and see everything: turn "
+                "it round.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="20.4",
+        title="A state that forgets",
+        reference=_forgetting,
+        cases=lambda rng: [
+            (rng.random((n, m)) + 0.1, rng.random((n, m)) + 0.1, rng.normal(size=(n, d_v)), keep)
+            for n, m, d_v, keep in ((5, 3, 2, 0.5), (9, 4, 3, 0.9), (6, 2, 5, 1.0), (4, 5, 1, 0.0))
+        ],
+        hints=(
+            "Take the lesson's loop. What happens to the state before a key and its value are added?",
+            "Both S and z fade, or the weights would no longer sum to one.",
+            "S, z = keep * S + np.outer(phi_k[t], v[t]), keep * z + phi_k[t], then phi_q[t] @ S / (phi_q[t] @ z).",
+        ),
+        misconceptions=[
+            Misconception(
+                "no forgetting",
+                lambda phi_q, phi_k, v, keep: _forgetting(phi_q, phi_k, v, 1.0),
+                "Nothing fades in yours. Multiply the state by `keep` before each step.",
+            ),
+            Misconception(
+                "fades at once",
+                _by_weights(lambda i, j: np.maximum(i - j, 0) + (i > j) * 1.0),
+                "Old keys are fainter than they should be, by one factor: each fades once for every step taken "
+                "since it came.",
+            ),
+            Misconception(
+                "the total stays",
+                _remembers_z,
+                "S fades and z does not: then the weights sum to less than one, and the output shrinks.",
+            ),
+            Misconception(
+                "not divided",
+                _unnormalised,
+                "These are weighted sums. Divide by what the weights sum to, the query's product with z.",
+            ),
+            Misconception(
+                "read first",
+                _afterwards,
+                "You asked the state before the newest key was in it. Under a causal mask a place sees itself.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="20.5",
+        title="How large a lead",
+        reference=_lead,
+        cases=lambda rng: [(10, 0.9), (1000, 0.5), (7, 0.2), (50_000, 0.99), (2, 0.75)],
+        hints=(
+            "Let the others have the score 0. What are the n weights, before they are divided?",
+            "The share is e^lead / (e^lead + n - 1). Solve for the lead.",
+            "np.log(p * (n - 1) / (1 - p)).",
+        ),
+        misconceptions=[
+            Misconception(
+                "n others",
+                lambda n, p: np.log(p * n / (1 - p)),
+                "There are n keys in all, and n - 1 others.",
+            ),
+            Misconception(
+                "times the mean",
+                lambda n, p: np.log(p * (n - 1)),
+                "That makes its weight p times the sum of the others'. Its share is of all, its own included.",
+            ),
+            Misconception(
+                "a ratio",
+                lambda n, p: p * (n - 1) / (1 - p),
+                "That is by what factor its weight must be larger. A lead in scores is the logarithm of it.",
+            ),
+            Misconception(
+                "half only",
+                lambda n, p: np.log(n - 1),
+                "That gives it half of the weight, whatever p is.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="20.6",
+        title="Two halves",
+        reference=_join,
+        cases=lambda rng: [
+            _halves(rng, 3, (4, 7), 3.0),
+            _halves(rng, 2, (9, 5), -4.0),
+            _halves(rng, 5, (6, 2), 900.0),
+            _halves(rng, 1, (3, 8), -800.0),
+        ],
+        hints=(
+            "Both sums were measured against a maximum of their own. What is the maximum of all?",
+            "Shrink the total and the sum of the half whose maximum is smaller, as `carry_on` does with what it kept. "
+            "Divide at the end, once.",
+            "new = max(m, other_m); a, b = np.exp(m - new), np.exp(other_m - new); then (a * out + b * other_out) / "
+            "(a * total + b * other_total).",
+        ),
+        misconceptions=[
+            Misconception(
+                "one maximum for both",
+                lambda here, there: (here[2] + there[2]) / (here[1] + there[1]),
+                "You added sums that are measured against different maxima. Shrink the smaller half first.",
+            ),
+            Misconception(
+                "mean of the outputs",
+                lambda here, there: (here[2] / here[1] + there[2] / there[1]) / 2,
+                "The mean of two means: each half counts for as much, however much weight it has.",
+            ),
+            Misconception(
+                "by their totals",
+                lambda here, there: (
+                    (here[0] * here[2] + there[0] * there[2]) / (here[0] * here[1] + there[0] * there[1])
+                ),
+                "You weighted the halves by their largest scores. It takes the exponential of their difference.",
+            ),
+            Misconception(
+                "not divided",
+                lambda here, there: (
+                    np.exp(here[0] - max(here[0], there[0])) * here[2]
+                    + np.exp(there[0] - max(here[0], there[0])) * there[2]
+                ),
+                "The sum of the weighted values is right. Divide it by the sum of the weights.",
+            ),
+        ],
+    ),
+]
