@@ -48,3 +48,4 @@ _MODULES = {
     "regression.": ["kernels"],
 }
 __all__, __getattr__, __dir__ = lazy(__name__, _NAMES, _MODULES)
+__version__ = "0.1.0"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
 from attnlib._checks import check_size

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch import Tensor, nn
 

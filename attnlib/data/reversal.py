@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
 from attnlib._checks import check_at_least_one

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
 from attnlib._checks import check_at_least_one, check_integers, check_size

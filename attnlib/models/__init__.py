@@ -4,6 +4,7 @@ Each has a configuration, `from_huggingface` for a module in memory, and `from_p
 weights. What is shipped with the course is read by `pretrained`.
 """
 
+import attnlib._needs.torch  # noqa: F401
 from attnlib.models.bert import BERT
 from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
 from attnlib.models.gpt import GPT

@@ -3,6 +3,7 @@
 They may use `attnlib.core`, `attnlib.positions` and `attnlib.data`; nothing here trains or searches.
 """
 
+import attnlib._needs.torch  # noqa: F401
 from attnlib.nn.cache import Cache
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.heads import MultiHeadAttention

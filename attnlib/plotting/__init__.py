@@ -4,6 +4,7 @@ They know arrays and nothing else of the package. A model that is to be drawn co
 drawing says of it is what one forward pass showed.
 """
 
+import attnlib._needs.matplotlib  # noqa: F401
 from attnlib.plotting.architectures import layer_diagram, transformer_diagram
 from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.caching import cache_diagram

@@ -4,6 +4,7 @@
 is worth.
 """
 
+import attnlib._needs.torch  # noqa: F401
 from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents
 from attnlib.pretraining.masking import Gapped, gapped_batches, mask_tokens, masked_token_loss
 from attnlib.pretraining.shipped import held_out_sample, shipped_scores, six_gram_log_probabilities

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
 from attnlib._checks import check_share, check_size

@@ -12,6 +12,8 @@ from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
+
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
 from attnlib._arrays import Array, is_torch, namespace

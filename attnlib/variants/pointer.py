@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
