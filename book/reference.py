@@ -40,7 +40,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "examples",
     ),
     "translation": (),
-    "models": ("bert", "gpt", "unsharing"),
+    "models": ("bert", "gpt", "unsharing", "vit", "detr", "matching"),
     "pretraining": (),
     "ngrams": (),
     "probes": ("alignment", "gaps", "influence"),
