@@ -5,6 +5,7 @@ Every scene comes from its ``seed`` and from nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ __all__ = ["NOTHING", "Scenes", "scenes"]
 
 NOTHING = len(SHAPES)  # the kind that fills up where a scene has fewer shapes
 SIZES = 6, 10  # of a shape, in pixels
-TRIES = 1000
+TRIES = 30  # before a scene is begun anew, and as many scenes before that is given up
 
 
 class Scenes(NamedTuple):
@@ -53,7 +54,7 @@ def scenes(batch: int, *, n: tuple[int, int] = (1, 3), size: int = 24, noise: fl
     >>> some.pictures.shape, some.boxes.shape
     (torch.Size([2, 1, 24, 24]), torch.Size([2, 3, 4]))
     >>> [[SHAPES[kind] for kind in scene if kind < NOTHING] for scene in some.kinds]
-    [['cross', 'square'], ['ring', 'bar', 'ring']]
+    [['cross', 'bar'], ['cross', 'bar', 'cross']]
     """
     rng, batch, size = generator(seed), check_at_least_one("batch", batch), check_at_least_one("size", size)
     counts = check_integers("n", n)
@@ -66,20 +67,27 @@ def scenes(batch: int, *, n: tuple[int, int] = (1, 3), size: int = 24, noise: fl
     pictures = noise * rng.normal(size=(batch, 1, size, size))
     kinds, boxes = np.full((batch, counts[1]), NOTHING), np.zeros((batch, counts[1], 4))
     for b in range(batch):
-        for i in range(rng.integers(counts[0], counts[1] + 1)):
-            kinds[b, i] = rng.integers(NOTHING)
-            boxes[b, i] = _room(rng, SHAPES[kinds[b, i]], boxes[b, :i], size)
-            (*middle, width, _), colour = boxes[b, i], rng.uniform(0.6, 1)
-            pictures[b, 0] += draw(SHAPES[kinds[b, i]], colour, width, tuple(middle), np.zeros((size, size)))
+        count = rng.integers(counts[0], counts[1] + 1)
+        kinds[b, :count] = rng.integers(NOTHING, size=count)
+        boxes[b, :count] = _places(rng, [SHAPES[kind] for kind in kinds[b, :count]], size)
+        for kind, (*middle, width, _) in zip(kinds[b, :count], boxes[b], strict=False):
+            colour, empty = rng.uniform(0.6, 1), np.zeros((size, size))
+            pictures[b, 0] += draw(SHAPES[kind], colour, width, tuple(middle), empty)
     return Scenes(*tensors(pictures, kinds, boxes / size))
 
 
-def _room(rng: np.random.Generator, shape: str, taken: np.ndarray, size: int) -> np.ndarray:
-    """A box for a shape, in pixels, inside the picture and at least one pixel from those that are taken."""
+def _places(rng: np.random.Generator, shapes: Sequence[str], size: int) -> np.ndarray:
+    """A box for each shape, in pixels, inside the picture and at least one pixel from the others."""
     for _ in range(TRIES):
-        around = np.array(extent(shape, rng.uniform(*SIZES)))
-        box = np.concatenate([rng.uniform(around / 2, size - around / 2), around])
-        apart = abs(taken[:, :2] - box[:2]) - (taken[:, 2:] + box[2:]) / 2
-        if (apart.max(axis=1) >= 1).all():
-            return box
-    raise ValueError(f"n must leave room for {len(taken) + 1} shapes in {size} by {size} pixels; it does not")
+        taken = np.zeros((0, 4))
+        for shape in shapes:
+            around = np.array(extent(shape, rng.uniform(*SIZES)))
+            middles = rng.uniform(around / 2, size - around / 2, (TRIES, 2))
+            apart = abs(taken[:, :2] - middles[:, None]) - (taken[:, 2:] + around) / 2  # (tries, shapes, 2)
+            free = middles[(apart.max(axis=2) >= 1).all(axis=1)]
+            if len(free) == 0:
+                break
+            taken = np.vstack([taken, [*free[0], *around]])
+        else:
+            return taken
+    raise ValueError(f"n must leave room for {len(shapes)} shapes in {size} by {size} pixels; it does not")
