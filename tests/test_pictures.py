@@ -11,9 +11,14 @@ from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig, ViTFo
 from transformers import ViTConfig as TheirViTConfig
 from transformers.loss.loss_for_object_detection import generalized_box_iou
 
+from attnlib import plotting
+from attnlib.data.scenes import NOTHING
+from attnlib.data.scenes import scenes as scenes_of
 from attnlib.models import DETR, DETRConfig, ViT, ViTConfig
-from attnlib.models.detr import grid_codes
+from attnlib.models.detecting import ORDERS, assigned, score, small_detr, train, trained_detr
+from attnlib.models.detr import Detected, grid_codes
 from attnlib.models.matching import corners, generalised_iou, match, set_loss
+from attnlib.probes.rollout import rollout
 
 EXACT = [(torch.float32, 1e-5), (torch.float64, 1e-10)]
 SMALL_VIT = dict(n_classes=10, image_size=8, patch_size=2, channels=1, d_model=24, n_heads=3, n_layers=2)
@@ -285,3 +290,75 @@ def test_what_does_not_fit_is_named(change, words):
     given |= {"kinds": torch.zeros(2, 3, dtype=torch.long), "targets": torch.rand(2, 3, 4)}
     with pytest.raises(ValueError, match=words):
         set_loss(**given | change)
+
+
+def test_rollout_multiplies_the_layers_and_keeps_rows_of_one():
+    torch.manual_seed(0)
+    weights = [torch.rand(3, 2, 5, 5, dtype=torch.float64).softmax(-1) for _ in range(3)]
+    rolled = rollout(weights)
+    half = [0.5 * alpha.mean(1) + 0.5 * torch.eye(5, dtype=torch.float64) for alpha in weights]
+    torch.testing.assert_close(rolled, half[2] @ half[1] @ half[0])
+    torch.testing.assert_close(rolled.sum(-1), torch.ones(3, 5, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([], "must hold those of at least one layer"),
+        ([torch.rand(2, 3, 4)], "must all have one shape"),
+        ([torch.rand(2, 4, 4), torch.rand(2, 5, 5)], "must all have one shape"),
+    ],
+)
+def test_what_cannot_be_rolled_out_is_refused(weights, words):
+    with pytest.raises(ValueError, match=words):
+        rollout(weights)
+
+
+def test_a_score_counts_what_is_right():
+    data = scenes_of(300, seed=5)
+
+    class Knows(nn.Module):
+        """Says what is there, and spares the last shape of the first ten scenes."""
+
+        def forward(self, pictures):
+            kinds = data.kinds.clone()
+            kinds[:10, 0] = NOTHING
+            return Detected(20 * torch.eye(NOTHING + 1)[kinds], data.boxes.float(), [])
+
+    found, shapes = score(Knows(), data), int((data.kinds < NOTHING).sum())
+    assert found.count == found.scene == pytest.approx(290 / 300)
+    assert found.kind == pytest.approx((shapes - 10) / shapes)
+    assert found.place == pytest.approx(0, abs=1e-5)
+
+
+def test_orders_put_queries_to_objects():
+    data = scenes_of(40, seed=6)
+    left, listed = (assigned(None, data.kinds, data.boxes, order) for order in ORDERS[1:])
+    assert (listed == torch.arange(3)).all()
+    for kinds, boxes, query in zip(data.kinds, data.boxes, left, strict=True):
+        real = kinds < NOTHING
+        across = boxes[real, 0][query[real].argsort()]
+        assert (across.diff() >= 0).all()
+        assert sorted(query[real].tolist()) == list(range(int(real.sum())))
+    with pytest.raises(ValueError, match="order must be one of 'matched', 'left to right', 'as listed'"):
+        assigned(None, data.kinds, data.boxes, "by size")
+
+
+def test_a_model_learns_and_the_seed_decides():
+    one, other = (train("left to right", seed=3, steps=3, progress=False) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_the_detr_that_is_shipped_reads_scenes_that_nobody_has_seen():
+    found = score(trained_detr(), scenes_of(500, seed=12345))
+    assert found.scene > 0.85
+    assert found.place < 0.35
+
+
+def test_the_drawings_say_the_shapes_of_the_model():
+    model = ViT(ViTConfig(**SMALL_VIT, position="none"))
+    picture = plotting.vit_diagram(model, torch.rand(1, 1, 8, 8), title="No places")
+    assert "positions added" not in picture.alt
+    assert "patches times E to class token and positions, (16, 24)" in picture.alt
+    picture = plotting.detr_diagram(small_detr(), torch.rand(1, 1, 24, 24), title="It asks")
+    assert "2 × PlacedDecoderLayer to box" in picture.alt
