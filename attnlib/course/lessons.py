@@ -184,6 +184,14 @@ LESSONS = (
         "in-context learning: a head that becomes kernel regression, or gradient descent",
         "19_in_context",
     ),
+    Lesson(
+        "21",
+        "Can it read pictures?",
+        4,
+        ("11", "17"),
+        "ViT and DETR: patches as rows, queries for objects, a matching; a map of attention against a cut",
+        "21_pictures",
+    ),
 )
 
 
