@@ -90,7 +90,7 @@ def train(order: str = "matched", *, seed: int = 0, steps: int = 1600, progress:
 
     Raises ``ValueError`` for another order.
 
-    >>> train(steps=60, progress=False).training
+    >>> train(steps=2, progress=False).training
     False
     """
     check_one_of("order", order, ORDERS)
