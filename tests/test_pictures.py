@@ -207,6 +207,15 @@ def test_gradients_of_detr_equal_hugging_faces(of_dtype, atol):
         torch.testing.assert_close(mine.grad, wanted[other], atol=100 * atol, rtol=100 * atol)
 
 
+def test_a_folder_with_detrs_published_names_is_read(tmp_path):
+    theirs = their_detr()
+    theirs.save_pretrained(tmp_path)
+    ours, _ = DETR.from_pretrained(tmp_path)
+    ours.backbone = Features(theirs)
+    pictures = torch.rand(2, 3, 48, 64)
+    torch.testing.assert_close(ours(pictures).boxes, theirs(pictures).pred_boxes, atol=1e-5, rtol=0)
+
+
 def test_detrs_variants_are_refused():
     with pytest.raises(ValueError, match="position_embedding_type must be sine"):
         DETR.from_huggingface(their_detr(position_embedding_type="learned"))

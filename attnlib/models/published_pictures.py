@@ -85,12 +85,15 @@ def detr(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
     parts |= both("kind", "class_labels_classifier")
     for i in range(3):
         parts |= both(f"box.{2 * i}", f"bbox_predictor.layers.{i}")  # an activation stands between two of them
-    return Blueprint(config, parts, outside="model.backbone.")
+    renamed = {"attn.out_proj": "attn.o_proj"}  # names in files, as above
+    for i in range(max(config.n_encoder_layers, config.n_decoder_layers)):
+        renamed |= {f"layers.{i}.fc{n}": f"layers.{i}.mlp.fc{n}" for n in (1, 2)}
+    return Blueprint(config, parts, renamed=renamed, outside="model.backbone.")
 
 
 def _channels(settings: dict[str, Any]) -> int:
     """How many channels the last features of the backbone have, as its settings say."""
-    backbone = settings["backbone_config"]
+    backbone = settings.get("backbone_config") or {}
     return (backbone.get("hidden_sizes") or [2048])[-1]
 
 
