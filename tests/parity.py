@@ -34,7 +34,8 @@ from attnlib import (
     split_heads,
 )
 from attnlib.masks import Band, BigBird, combine, to_torch
-from attnlib.models import BERT, GPT, T5
+from attnlib.models import BERT, DETR, GPT, T5, ViT
+from attnlib.models.matching import set_loss
 from attnlib.nn import DecoderLayer, EncoderLayer, RelativeBias
 from attnlib.positions import alibi, relative_buckets, rotary, sinusoidal
 
@@ -222,6 +223,32 @@ def _published(ours: type, theirs: str, dtype: torch.dtype, **options: object) -
         return apart(getattr(found, "logits", found)[real], output.logits[real])
 
 
+def _pictures(part: str, dtype: torch.dtype) -> float:
+    """Logits of ViT, or of DETR what ``part`` says; DETR reads the features of their backbone, a small ResNet."""
+    from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig, ViTConfig, ViTForImageClassification
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 3, "intermediate_size": 30}
+    if part == "vit":
+        module = ViTForImageClassification(ViTConfig(**sizes, image_size=12, patch_size=3)).to(dtype).eval()
+        pictures = torch.rand(3, 3, 12, 12, dtype=dtype)
+        return apart(ViT.from_huggingface(module)(pictures).detach(), module(pictures).logits.detach())
+    stages = {"embedding_size": 4, "hidden_sizes": [4, 8], "depths": [1, 1], "out_features": ["stage2"]}
+    sides = {f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in (("ffn_dim", 30), ("layers", 2))}
+    sides |= {"encoder_attention_heads": 3, "decoder_attention_heads": 3, "d_model": 24, "num_queries": 7}
+    config = DetrConfig(backbone_config=ResNetConfig(**stages), use_timm_backbone=False, **sides)
+    module, pictures = DetrForObjectDetection(config).to(dtype).eval(), torch.rand(2, 3, 48, 64, dtype=dtype)
+    kinds, boxes = torch.tensor([[1, 0, 2], [0, 2, 2]]), torch.rand(2, 3, 4, dtype=dtype) / 2 + 0.2
+    labels = [{"class_labels": k[k < 2], "boxes": b[k < 2]} for k, b in zip(kinds, boxes, strict=True)]
+    with torch.no_grad():
+        want = module(pictures, labels=labels if part == "loss" else None)
+        ours, features = DETR.from_huggingface(module), module.model.backbone.model(pictures).feature_maps[-1]
+        found = ours(features)
+    if part == "loss":
+        return apart(set_loss(found.logits, found.boxes, kinds, boxes), want.loss)
+    return max(apart(found.logits, want.logits), apart(found.boxes, want.pred_boxes))
+
+
 def _longformer(chosen: tuple[int, ...]) -> float:
     """Their layer and ours, with their weights; a global position asks, and is asked, by projections of its own."""
     from transformers import LongformerConfig
@@ -291,6 +318,16 @@ def _models_of_part_four() -> Iterator[Parity]:
         yield Parity(f"`{name}, padded", f"`transformers`, `{theirs}`", bound, run)
 
 
+def _models_of_pictures() -> Iterator[Parity]:
+    for dtype, bound in [(torch.float64, 1e-10), (torch.float32, 1e-5)]:
+        name, vit = str(dtype).removeprefix("torch."), "`transformers`, `ViTForImageClassification`"
+        yield Parity(f"`ViT`, {name}", vit, bound, partial(_pictures, "vit", dtype))
+        detr = "`transformers`, `DetrForObjectDetection`"
+        yield Parity(f"`DETR` on a backbone's features, {name}", detr, bound, partial(_pictures, "boxes", dtype))
+    loss = partial(_pictures, "loss", torch.float32)
+    yield Parity("`set_loss` and `match`, float32", "`transformers`, the loss of `DetrForObjectDetection`", 1e-5, loss)
+
+
 def _all() -> Iterator[Parity]:
     sdpa, kernel_reg = "`torch.nn.functional.scaled_dot_product_attention`", "`statsmodels` `KernelReg`"
     for dtype, bound in [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.float16, 1e-2), (torch.bfloat16, 1e-1)]:
@@ -319,6 +356,7 @@ def _all() -> Iterator[Parity]:
     yield from _positions()
     yield from _models_of_part_four()
     yield from _long_sequences()
+    yield from _models_of_pictures()
 
 
 ALL = tuple(_all())

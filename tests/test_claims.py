@@ -652,3 +652,17 @@ def test_claim_49_the_form_takes_any_question_and_each_task_must_be_learned():
     assert min(shares(learned, "digits, three runs")) > 90
     assert max(shares(by_claim, "digits larger :")) < 30
     assert len(shares(by_claim, "digits larger :")) == 3
+
+
+def test_claim_47_with_few_pictures_the_convolution_is_ahead():
+    lesson = nbformat.read(NOTEBOOKS / "21_pictures.ipynb", as_version=4)
+    [cell] = [cell for cell in lesson.cells if "claim-47" in cell.metadata.get("tags", ())]
+    printed = "".join(out.get("text", "") for out in cell.outputs)
+    found = [int(number) for number in re.findall(r"(-?\d+) %", printed)]
+    assert len(found) == 6  # two numbers of pictures, three seeds
+    assert min(found) > 0
+    study = (NOTEBOOKS.parent / "benchmarks" / "SEEDS_PICTURES.md").read_text(encoding="utf-8")
+    digits = study[study.index("## Digits") : study.index("## More")].splitlines()
+    rows = {row.split(" | ")[0].strip("| "): row for row in digits if row.startswith("| ")}
+    means = {name: [int(n) for n in re.findall(r"(\d+) \(", rows[name])] for name in ("convolution", "ViT")}
+    assert all(c > v for c, v in zip(*means.values(), strict=True))

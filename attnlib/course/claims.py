@@ -359,6 +359,14 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_46_a_mask_saves_no_score_and_a_pattern_does",
     ),
     Claim(
+        47,
+        "Vision Transformers beat convolutions.",
+        "After training on hundreds of millions of pictures, as its paper says. With 100 to 1,400 digits the "
+        "convolution of equal size is ahead, and an untrained kernel, too.",
+        ("21",),
+        "tests/test_claims.py::test_claim_47_with_few_pictures_the_convolution_is_ahead",
+    ),
+    Claim(
         49,
         "T5 unifies all tasks.",
         "In form: any question can be asked. A task that was not trained is not done, though its parts were.",

@@ -205,6 +205,14 @@ LESSONS = (
         "long sequences: patterns, paths and what travels along them, linear attention",
         "20_long_sequences",
     ),
+    Lesson(
+        "21",
+        "Can it read pictures?",
+        4,
+        ("11", "17"),
+        "ViT and DETR: patches as rows, queries for objects, a matching; a map of attention against a cut",
+        "21_pictures",
+    ),
 )
 
 

@@ -86,8 +86,8 @@ PLANS = (
             Lecture(("14",), 25, "Report: what the empty sentence has to do with beams."),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 3,000 pairs give, and what they do not."),
-            Lecture(("19",), 50, "Fit the kernel by hand before the head is trained."),
-            Lecture(("20",), 46, "Draw the paths at the board. Which fact will arrive?"),
+            Lecture(("19", "20"), 50, "In 20, draw the paths at the board. Which fact will arrive?"),
+            Lecture(("21",), 47, "Close with the ledger: which verdict would you have guessed in the first week?"),
         ),
     ),
 )

@@ -7,9 +7,26 @@ weights. What is shipped with the course is read by `pretrained`.
 import attnlib._needs.torch  # noqa: F401
 from attnlib.models.bert import BERT
 from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
+from attnlib.models.detr import DETR
 from attnlib.models.gpt import GPT
 from attnlib.models.in_context import InContext
+from attnlib.models.picture_configs import DETRConfig, ViTConfig
 from attnlib.models.shipping import folder_of, pretrained
 from attnlib.models.t5 import T5
+from attnlib.models.vit import ViT
 
-__all__ = ["BERT", "GPT", "T5", "BERTConfig", "GPTConfig", "InContext", "T5Config", "folder_of", "pretrained"]
+__all__ = [
+    "BERT",
+    "DETR",
+    "GPT",
+    "T5",
+    "BERTConfig",
+    "DETRConfig",
+    "GPTConfig",
+    "InContext",
+    "T5Config",
+    "ViT",
+    "ViTConfig",
+    "folder_of",
+    "pretrained",
+]

@@ -43,7 +43,8 @@ class Blueprint:
 
     ``config`` is our configuration, ``parts`` says for each weight of ours what it is made of. ``prefix`` stands
     before the published names, or not, as in files of different age. ``copies`` gives, for how a name may end, the
-    name that says the same, or None for what is no weight. ``renamed`` are old spellings and the new.
+    name that says the same, or None for what is no weight. ``renamed`` are old spellings and the new. What begins
+    with ``outside``, if that is given, belongs to a part of theirs that is not taken over.
     """
 
     config: Any
@@ -51,11 +52,14 @@ class Blueprint:
     prefix: str = ""
     copies: dict[str, str | None] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
+    outside: str = ""
 
     def named(self, tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
         """The tensors by the names that ``parts`` uses, and which copies are none."""
         found, copies, wrong = {}, {}, []
         for name, tensor in tensors.items():
+            if self.outside and name.startswith(self.outside):
+                continue
             short = name.removeprefix(self.prefix)
             for old, new in self.renamed.items():
                 short = short.replace(old, new)

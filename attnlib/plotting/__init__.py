@@ -7,6 +7,7 @@ drawing says of it is what one forward pass showed.
 import attnlib._needs.matplotlib  # noqa: F401
 from attnlib.plotting.architectures import layer_diagram, transformer_diagram
 from attnlib.plotting.attending import attention_diagram
+from attnlib.plotting.boxed import boxed
 from attnlib.plotting.caching import cache_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
 from attnlib.plotting.diagrams import Diagram
@@ -18,6 +19,7 @@ from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
 from attnlib.plotting.planes import clocks, moves, two_vectors
+from attnlib.plotting.readers import detr_diagram, vit_diagram
 from attnlib.plotting.self_attending import self_attention_diagram
 from attnlib.plotting.shifting import shift_diagram
 from attnlib.plotting.translating import translator_diagram
@@ -34,9 +36,11 @@ __all__ = [
     "Picture",
     "attention_diagram",
     "attention_sheet",
+    "boxed",
     "cache_diagram",
     "clocks",
     "curves_and_weights",
+    "detr_diagram",
     "heads_diagram",
     "images",
     "joins_diagram",
@@ -56,6 +60,7 @@ __all__ = [
     "transformer_diagram",
     "translator_diagram",
     "two_vectors",
+    "vit_diagram",
     "weight_map",
     "weighted_points",
     "worked_attention",
