@@ -5,10 +5,24 @@ weights. What is shipped with the course is read by `pretrained`.
 """
 
 from attnlib.models.bert import BERT
-from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
+from attnlib.models.clip import CLIP, contrastive_loss
+from attnlib.models.configs import BERTConfig, CLIPConfig, GPTConfig, T5Config
 from attnlib.models.gpt import GPT
 from attnlib.models.in_context import InContext
 from attnlib.models.shipping import folder_of, pretrained
 from attnlib.models.t5 import T5
 
-__all__ = ["BERT", "GPT", "T5", "BERTConfig", "GPTConfig", "InContext", "T5Config", "folder_of", "pretrained"]
+__all__ = [
+    "BERT",
+    "CLIP",
+    "GPT",
+    "T5",
+    "BERTConfig",
+    "CLIPConfig",
+    "GPTConfig",
+    "InContext",
+    "T5Config",
+    "contrastive_loss",
+    "folder_of",
+    "pretrained",
+]
