@@ -71,15 +71,16 @@ class Told(NamedTuple):
 
 
 class Flamingo(nn.Module):
-    r"""A frozen `GPT` with a `GatedCrossAttention` before each of its layers, which reads a picture's rows.
+    r"""A frozen `GPT` with a `GatedCrossAttention` before some of its layers, which reads a picture's rows.
 
     .. math:: x_{l+1} = \text{EncoderLayer}_l(\text{Gated}_l(x_l, \text{rows}\, W))
 
-    ``d_rows`` is the size of the rows that somebody else makes of a picture. Only the new layers and :math:`W` have
-    gradients; the language model is in evaluation mode, whatever the rest is in. (Where many pictures stand in one
-    text, the published model also has a mask, and it cuts many rows down to 64; neither is here.)
+    ``d_rows`` is the size of the rows that somebody else makes of a picture; the new layers stand before the last of
+    every ``every`` layers. Only they and :math:`W` have gradients; the language model stays in evaluation mode. (For
+    many pictures in one text the published model also has a mask, and it turns many rows into 64; neither is here.)
 
-    Raises ``TypeError`` when ``language`` is no `GPT`, otherwise as `GatedCrossAttention`.
+    Raises ``TypeError`` when ``language`` is no `GPT`, ``ValueError`` when ``every`` exceeds its layers, otherwise as
+    `GatedCrossAttention`.
 
     Source: Alayrac et al. (2022), *Flamingo: a Visual Language Model for Few-Shot Learning*, section 2.
 
@@ -90,14 +91,16 @@ class Flamingo(nn.Module):
     True
     """
 
-    def __init__(self, language: GPT, d_rows: int, *, gate: float = 0.0) -> None:
+    def __init__(self, language: GPT, d_rows: int, *, every: int = 1, gate: float = 0.0) -> None:
         super().__init__()
         if not isinstance(language, GPT):
             raise TypeError(f"language must be a GPT; got {type(language).__name__}")
         self.language, config, self.d_rows = language, language.config, check_at_least_one("d_rows", d_rows)
-        self.project = nn.Linear(d_rows, config.d_model)
-        sizes = config.d_model, config.n_heads, config.d_ff
-        self.layers = nn.ModuleList(GatedCrossAttention(*sizes, gate=gate) for _ in language.layers)
+        if check_at_least_one("every", every) > config.n_layers:
+            raise ValueError(f"every must be at most the number of layers, {config.n_layers}; got {every}")
+        self.project, sizes = nn.Linear(d_rows, config.d_model), (config.d_model, config.n_heads, config.d_ff)
+        new = range(every - 1, config.n_layers, every)
+        self.layers = nn.ModuleDict({str(i): GatedCrossAttention(*sizes, gate=gate) for i in new})
         self.language.requires_grad_(False)
         self.train(self.training)
 
@@ -123,10 +126,11 @@ class Flamingo(nn.Module):
         x, rows = self.language.positional.add_to(self.language.table(tokens)), self.project(rows)
         options = {"causal": True} | self.language.positional.attention_options(x.shape[1], x.shape[1], like=x)
         alphas = []
-        for gated, layer in zip(self.layers, self.language.layers, strict=True):
-            x, alpha = gated(x, rows, weights=weights)
+        for i, layer in enumerate(self.language.layers):
+            if str(i) in self.layers:
+                x, alpha = self.layers[str(i)](x, rows, weights=weights)
+                alphas.append(alpha)
             x = layer(x, **options).out
-            alphas.append(alpha)
         return Told(self.language.out(self.language.norm(x)), alphas)
 
     @torch.no_grad()
