@@ -344,6 +344,14 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_45_shared_layers_save_parameters_and_no_operations",
     ),
     Claim(
+        48,
+        "CLIP understands combinations.",
+        "Not those it did not see: it knew the colour, and said a shape that it had seen in it. Among captions of other "
+        "colours alone the same answers look nearly right.",
+        ("22",),
+        "tests/test_claims.py::test_claim_48_new_combinations_are_named_by_their_colour",
+    ),
+    Claim(
         49,
         "T5 unifies all tasks.",
         "In form: any question can be asked. A task that was not trained is not done, though its parts were.",

@@ -184,6 +184,14 @@ LESSONS = (
         "in-context learning: a head that becomes kernel regression, or gradient descent",
         "19_in_context",
     ),
+    Lesson(
+        "22",
+        "Can it name what it has never seen?",
+        4,
+        ("16",),
+        "CLIP, Flamingo, DALL·E; the contrastive loss; what decides whether a new combination is named",
+        "22_pictures_and_words",
+    ),
 )
 
 

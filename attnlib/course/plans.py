@@ -87,7 +87,12 @@ PLANS = (
             Lecture(("14",), 25, "Report: what the empty sentence has to do with beams."),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 3,000 pairs give, and what they do not."),
-            Lecture(("19",), 50, "Close with the ledger: which verdict would you have guessed in the first week?"),
+            Lecture(
+                ("19", "22"),
+                50,
+                "In 22 let the room rank what decides before it is run. Close with the ledger: which verdict would "
+                "you have guessed in the first week?",
+            ),
         ),
     ),
 )
