@@ -346,8 +346,8 @@ CLAIMS = (
     Claim(
         48,
         "CLIP understands combinations.",
-        "Not those it did not see: it knew the colour, and said a shape that it had seen in it. Among captions of other "
-        "colours alone the same answers look nearly right.",
+        "Not those it did not see: it knew the colour, and said a shape that it had seen in it. Where captions of "
+        "other colours alone stand to choose from, the same network looks nearly right.",
         ("22",),
         "tests/test_claims.py::test_claim_48_new_combinations_are_named_by_their_colour",
     ),

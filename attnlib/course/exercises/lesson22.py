@@ -273,7 +273,7 @@ EXERCISES = [
         ],
         hints=(
             "Who asks, and who answers? What is there to add to x if the gate is 0?",
-            "Scores are x @ rows.T / sqrt(d), then a softmax along each row and a mean of rows. The gate is tanh(gate).",
+            "Scores are x @ rows.T / sqrt(d), then a softmax along rows and a mean of rows; the gate is tanh(gate).",
             "x + np.tanh(gate) * softmax(x @ rows.T / np.sqrt(x.shape[1])) @ rows",
         ),
         misconceptions=[
