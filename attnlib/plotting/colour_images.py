@@ -51,6 +51,7 @@ def colour_images(
         ax.set_title(word, loc="center", fontsize=10)
     said = f"Rows of small pictures in colour: {'; '.join(f'{name}, {len(row)}' for name, row in rows.items())}."
     said += f" Columns: {', '.join(columns)}." if columns else ""
+    said = said.replace("\n", " ")
     if framed:
         words = [f"{names[i]} {columns[j] if columns else j}" for i, j in framed]
         said += f" Pictures {frame}: {'; '.join(words)}."
