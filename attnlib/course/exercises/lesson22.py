@@ -16,12 +16,22 @@ def _loss(scores):
     return -(by_picture + by_caption) / 2
 
 
+def _solve_loss(scores):
+    log_p = [scores - np.log(np.exp(scores).sum(axis=axis, keepdims=True)) for axis in (0, 1)]
+    return -np.mean([np.diagonal(table) for table in log_p])
+
+
 def _normalised(rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def _captions(pictures, captions):
     return (_normalised(pictures) @ _normalised(captions).T).argmax(axis=1)
+
+
+def _solve_captions(pictures, captions):
+    p, c = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (pictures, captions))
+    return (p @ c.T).argmax(axis=1)
 
 
 def _share(scores, answer, candidates):
@@ -56,6 +66,13 @@ def _taken(x, rows):
 
 def _gated(x, rows, gate):
     return x + np.tanh(gate) * _taken(x, rows)
+
+
+def _solve_gated(x, rows, gate):
+    scores = x @ rows.T / np.sqrt(x.shape[1])
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return x + np.tanh(gate) * weights @ rows
 
 
 def _patches(pictures, patch):
@@ -160,6 +177,7 @@ EXERCISES = [
                 "You averaged over the whole table. What belongs together stands on the diagonal.",
             ),
         ],
+        solution=_solve_loss,
     ),
     Exercise(
         id="22.2",
@@ -208,6 +226,7 @@ EXERCISES = [
                 "You took the cosine without its sign. A row that points the other way goes worst, not best.",
             ),
         ],
+        solution=_solve_captions,
     ),
     Exercise(
         id="22.3",
@@ -318,6 +337,7 @@ EXERCISES = [
                 "There is no gate: a new layer would change what the language model says from the first step on.",
             ),
         ],
+        solution=_solve_gated,
     ),
     Exercise(
         id="22.5",
