@@ -7,7 +7,9 @@ import torch
 from transformers import CLIPConfig as TheirConfig
 from transformers import CLIPModel
 
+from attnlib import plotting
 from attnlib.data.captions import COLOURS, END, HELD_OUT, PAIRS, SEEN, WORDS, captioned, captions, text
+from attnlib.data.tones import MOVES, RATE, spectrogram, tones
 from attnlib.models import CLIP, GPT, CLIPConfig, GPTConfig, contrastive_loss
 from attnlib.models.dalle import DALLE, PatchCodes
 from attnlib.models.flamingo import Flamingo, GatedCrossAttention
@@ -224,3 +226,57 @@ def test_what_codes_refuse():
         codes.decode(torch.zeros(1, 5, dtype=torch.int64))
     with pytest.raises(ValueError, match="centres must be"):
         PatchCodes(torch.zeros(2, 3, 4, 5))
+
+
+def test_the_loudest_pitch_of_a_tone_does_what_its_word_says():
+    sounds = tones(200, noise=0.0, seed=0)
+    rows = 31 - spectrogram(sounds.waves)[:, 0].argmax(1)  # (n, time), from the bottom
+    first, last = rows[:, :3].double().mean(1), rows[:, -3:].double().mean(1)
+    for name, sign in zip(MOVES, (1, -1, 0, 1, -1), strict=True):
+        moved = (last - first)[sounds.move == MOVES.index(name)]
+        assert (moved.abs() < 1).all() if sign == 0 else (sign * moved > 2).all(), name
+    steps = rows.diff(dim=1).abs().amax(1)
+    assert steps[sounds.move == MOVES.index("jumps up")].min() >= 2
+    assert steps[sounds.move == MOVES.index("rises")].max() <= 2
+
+
+def test_a_sound_played_backwards_is_its_spectrogram_turned_round():
+    waves = tones(5, seed=1).waves
+    trimmed = waves[:, : 57 * 31 + 256]  # what the windows cover
+    back = torch.cat([trimmed.flip(1), torch.zeros(5, waves.shape[1] - trimmed.shape[1])], dim=1)
+    apart = (spectrogram(back) - spectrogram(waves).flip(-1)).abs()
+    assert apart.mean() < 0.05  # Hann's window of torch is not quite its own mirror image
+    assert RATE == 4096
+
+
+def test_what_tones_refuse():
+    with pytest.raises(ValueError, match=r"waves must have shape \(n, 2048\); got \(2, 100\)"):
+        spectrogram(torch.zeros(2, 100))
+    with pytest.raises(ValueError, match="noise must be finite and not negative; got -1"):
+        tones(2, noise=-1, seed=0)
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        tones(0, seed=0)
+
+
+def test_drawings_say_the_sizes_of_the_pass():
+    model, batch = CLIP(CLIPConfig(**SMALL)), captioned(seed=0)
+    alt = plotting.clip_diagram(model, batch.pictures, batch.captions, title="t").alt
+    for words in ("4×4 pixels to (16, 4, 4)", "17 rows of 16", "1 × EncoderLayer, causal", "scores (18, 18)"):
+        assert words in alt
+    flamingo = Flamingo(language(), d_rows=16, every=2)
+    tokens, rows = torch.zeros(3, 5, dtype=torch.int64), torch.zeros(3, 4, 16)
+    alt = plotting.flamingo_diagram(flamingo, tokens, rows, title="t").alt
+    assert "layer 0 to gated cross-attention, (3, 5, 16)" in alt
+    assert "gated cross-attention to layer 1, (3, 5, 16)" in alt
+    with pytest.raises(ValueError, match="codes must be more than shown = 4"):
+        plotting.dalle_diagram(["a"], [1, 2], title="t")
+    with pytest.raises(ValueError, match=r"red must be pictures \(n, 3, height, width\); got \(2, 4, 4\)"):
+        plotting.colour_images({"red": torch.zeros(2, 4, 4)}, title="t")
+
+
+def test_flamingo_stands_before_the_last_of_every_few_layers():
+    model = Flamingo(language(), d_rows=6, every=2)
+    assert list(model.layers) == ["1"]
+    assert list(Flamingo(language(), d_rows=6).layers) == ["0", "1"]
+    with pytest.raises(ValueError, match="every must be at most the number of layers, 2; got 3"):
+        Flamingo(language(), d_rows=6, every=3)

@@ -38,7 +38,7 @@ def colour_images(
     fig, axes = new_figure(0.85 * n + 1.2, 0.9 * len(rows) + 0.5, n, len(rows), squeeze=False)
     for i, (line, (name, pictures)) in enumerate(zip(axes, rows.items(), strict=True)):
         if np.ndim(pictures) != 4 or np.shape(pictures)[1] != 3:
-            raise ValueError(f"{name} must be pictures (n, 3, height, width); got {np.shape(pictures)}")
+            raise ValueError(f"{name} must be pictures (n, 3, height, width); got {tuple(np.shape(pictures))}")
         for j, ax in enumerate(line):
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(j < len(pictures))
