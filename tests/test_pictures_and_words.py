@@ -160,7 +160,7 @@ def test_training_a_flamingo_leaves_the_language_model_as_it_was():
 
 def test_a_flamingo_writes_what_is_likeliest_and_sees_no_later_word():
     model, rows = Flamingo(language(), d_rows=6, gate=1.0), torch.randn(3, 4, 6)
-    written = model.write(rows, start=1, n_max=5)
+    written = model.write(rows, torch.tensor([1]), n_max=5)
     tokens = torch.cat([torch.ones(3, 1, dtype=torch.int64), written], dim=1)
     assert torch.equal(model(tokens[:, :-1], rows).logits.argmax(-1), written)
 

@@ -134,15 +134,17 @@ class Flamingo(nn.Module):
         return Told(self.language.out(self.language.norm(x)), alphas)
 
     @torch.no_grad()
-    def write(self, rows: Float[Tensor, "batch m d_rows"], start: int, n_max: int) -> Int[Tensor, "batch n_max"]:
-        """The likeliest next token, ``n_max`` times, after the token ``start``. Raises as `forward`.
+    def write(
+        self, rows: Float[Tensor, "batch m d_rows"], start: Int[Tensor, " n"], n_max: int
+    ) -> Int[Tensor, "batch n_max"]:
+        """The likeliest next token, ``n_max`` times, after the tokens ``start``. Raises as `forward`.
 
         >>> from attnlib.models import GPTConfig
         >>> model = Flamingo(GPT(GPTConfig(n_tokens=9, n_max=8, d_model=8, n_heads=2, n_layers=1)), d_rows=4)
-        >>> model.write(torch.randn(3, 5, 4), start=1, n_max=6).shape
+        >>> model.write(torch.randn(3, 5, 4), torch.tensor([1, 7]), n_max=6).shape
         torch.Size([3, 6])
         """
-        tokens = torch.full((len(rows), 1), start, device=rows.device)
+        tokens = start.expand(len(rows), -1)
         for _ in range(check_at_least_one("n_max", n_max)):
             tokens = torch.cat([tokens, self(tokens, rows).logits[:, -1:].argmax(-1)], dim=1)
-        return tokens[:, 1:]
+        return tokens[:, len(start) :]
