@@ -34,7 +34,8 @@ from attnlib import (
     split_heads,
 )
 from attnlib.masks import Band, BigBird, combine, to_torch
-from attnlib.models import BERT, DETR, GPT, T5, ViT
+from attnlib.models import BERT, CLIP, DETR, GPT, T5, ViT
+from attnlib.models.clip import contrastive_loss
 from attnlib.models.matching import set_loss
 from attnlib.nn import DecoderLayer, EncoderLayer, RelativeBias
 from attnlib.positions import alibi, relative_buckets, rotary, sinusoidal
@@ -328,6 +329,34 @@ def _models_of_pictures() -> Iterator[Parity]:
     yield Parity("`set_loss` and `match`, float32", "`transformers`, the loss of `DetrForObjectDetection`", 1e-5, loss)
 
 
+def _clip(gradients: bool) -> float:
+    """Scores, and the loss's gradient with respect to the projections, of both encoders with their weights."""
+    from transformers import CLIPConfig, CLIPModel
+
+    torch.manual_seed(0)
+    layers = {"num_hidden_layers": 2, "intermediate_size": 30, "hidden_size": 24, "num_attention_heads": 3}
+    text = layers | {"vocab_size": 50, "eos_token_id": 49, "bos_token_id": 0, "max_position_embeddings": 12}
+    pictures = layers | {"image_size": 12, "patch_size": 4}
+    theirs = CLIPModel(CLIPConfig(text_config=text, vision_config=pictures, projection_dim=20)).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    ours, shown, tokens = CLIP.from_huggingface(theirs), torch.rand(5, 3, 12, 12), torch.randint(1, 49, (5, 9))
+    tokens[range(5), [8, 4, 6, 3, 8]] = 49
+    scores, want = ours(shown, tokens), theirs(input_ids=tokens, pixel_values=shown, return_loss=True)
+    if not gradients:
+        return apart(scores.detach(), want.logits_per_image.detach())
+    pairs = [(ours.text, theirs.text_projection), (ours.pictures, theirs.visual_projection)]
+    mine = torch.autograd.grad(contrastive_loss(scores), [encoder.project.weight for encoder, _ in pairs])
+    their = torch.autograd.grad(want.loss, [projection.weight for _, projection in pairs])
+    return max(map(apart, mine, their))
+
+
+def _pictures_and_words() -> Iterator[Parity]:
+    for gradients, words in [(False, "scores"), (True, "gradients of the loss")]:
+        yield Parity(f"`CLIP`, {words}", "`transformers`, `CLIPModel`", 1e-5, partial(_clip, gradients))
+
+
 def _all() -> Iterator[Parity]:
     sdpa, kernel_reg = "`torch.nn.functional.scaled_dot_product_attention`", "`statsmodels` `KernelReg`"
     for dtype, bound in [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.float16, 1e-2), (torch.bfloat16, 1e-1)]:
@@ -357,6 +386,7 @@ def _all() -> Iterator[Parity]:
     yield from _models_of_part_four()
     yield from _long_sequences()
     yield from _models_of_pictures()
+    yield from _pictures_and_words()
 
 
 ALL = tuple(_all())

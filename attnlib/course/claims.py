@@ -367,6 +367,14 @@ CLAIMS = (
         "tests/test_claims.py::test_claim_47_with_few_pictures_the_convolution_is_ahead",
     ),
     Claim(
+        48,
+        "CLIP understands combinations.",
+        "Not those it did not see: it knew the colour, and said a shape that it had seen in it. Where captions of "
+        "other colours alone stand to choose from, the same network looks nearly right.",
+        ("22",),
+        "tests/test_claims.py::test_claim_48_new_combinations_are_named_by_their_colour",
+    ),
+    Claim(
         49,
         "T5 unifies all tasks.",
         "In form: any question can be asked. A task that was not trained is not done, though its parts were.",

@@ -213,6 +213,14 @@ LESSONS = (
         "ViT and DETR: patches as rows, queries for objects, a matching; a map of attention against a cut",
         "21_pictures",
     ),
+    Lesson(
+        "22",
+        "Can it name what it has never seen?",
+        4,
+        ("16",),
+        "CLIP, Flamingo, DALL·E; the contrastive loss; what decides whether a new combination is named",
+        "22_pictures_and_words",
+    ),
 )
 
 

@@ -87,7 +87,12 @@ PLANS = (
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 3,000 pairs give, and what they do not."),
             Lecture(("19", "20"), 50, "In 20, draw the paths at the board. Which fact will arrive?"),
-            Lecture(("21",), 47, "Close with the ledger: which verdict would you have guessed in the first week?"),
+            Lecture(
+                ("21", "22"),
+                47,
+                "In 22 let the room rank what decides before it is run. Close with the ledger: which verdict would "
+                "you have guessed in the first week?",
+            ),
         ),
     ),
 )

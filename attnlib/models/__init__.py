@@ -6,7 +6,8 @@ weights. What is shipped with the course is read by `pretrained`.
 
 import attnlib._needs.torch  # noqa: F401
 from attnlib.models.bert import BERT
-from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
+from attnlib.models.clip import CLIP, contrastive_loss
+from attnlib.models.configs import BERTConfig, CLIPConfig, GPTConfig, T5Config
 from attnlib.models.detr import DETR
 from attnlib.models.gpt import GPT
 from attnlib.models.in_context import InContext
@@ -17,16 +18,19 @@ from attnlib.models.vit import ViT
 
 __all__ = [
     "BERT",
+    "CLIP",
     "DETR",
     "GPT",
     "T5",
     "BERTConfig",
+    "CLIPConfig",
     "DETRConfig",
     "GPTConfig",
     "InContext",
     "T5Config",
     "ViT",
     "ViTConfig",
+    "contrastive_loss",
     "folder_of",
     "pretrained",
 ]

@@ -10,7 +10,7 @@ from attnlib.nn.config import TransformerConfig
 from attnlib.nn.layers import ACTIVATIONS
 from attnlib.nn.positional import KINDS
 
-__all__ = ["BERTConfig", "GPTConfig", "T5Config"]
+__all__ = ["BERTConfig", "CLIPConfig", "GPTConfig", "T5Config"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +96,64 @@ class BERTConfig:
         check_positive("std", self.std)
         if self.sentence_head and not self.pooler:
             raise ValueError("pooler must be True where sentence_head is, which reads what it gives; got False")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CLIPConfig:
+    """Every choice that makes a `CLIP`; unless given, those of the smallest published one.
+
+    ``n_tokens`` is the size of the vocabulary, ``n_max`` the longest caption, ``end`` the token whose row stands for a
+    caption, the largest of all unless given. A picture has ``n_channels`` and ``side`` pixels in height and width, and
+    is cut into patches of ``patch``. ``d_model``, ``n_heads``, ``n_layers`` and ``d_ff`` are sizes of the pictures'
+    encoder, ``d_text`` and so on those of the captions'; ``d_shared`` is the size of the rows that are compared, and
+    ``scale`` what their cosines are multiplied by at first.
+
+    Raises ``ValueError`` for a size below one, heads that do not divide, patches that do not fill a picture, an
+    unknown word, a token outside the vocabulary, or a scale that is not positive.
+
+    >>> CLIPConfig().n_patches
+    49
+    """
+
+    n_tokens: int = 49408
+    n_max: int = 77
+    end: int | None = None
+    n_channels: int = 3
+    side: int = 224
+    patch: int = 32
+    d_model: int = 768
+    n_heads: int = 12
+    n_layers: int = 12
+    d_ff: int = 0
+    d_text: int = 512
+    n_text_heads: int = 8
+    n_text_layers: int = 12
+    d_text_ff: int = 0
+    d_shared: int = 512
+    scale: float = 1 / 0.07
+    activation: str = "quick_gelu"
+    text_activation: str = "quick_gelu"
+    eps: float = 1e-5
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        _fill(self, d_ff=4 * self.d_model, d_text_ff=4 * self.d_text)
+        _check_sizes(
+            self, "n_tokens", "n_max", "n_channels", "side", "patch", "d_model", "n_heads", "n_layers", "d_ff"
+        )
+        _check_sizes(self, "d_text", "n_text_heads", "n_text_layers", "d_text_ff", "d_shared")
+        if self.d_text % self.n_text_heads:
+            raise ValueError(f"n_text_heads must divide d_text = {self.d_text}; got {self.n_text_heads}")
+        if self.side % self.patch:
+            raise ValueError(f"patch must divide side = {self.side}; got {self.patch}")
+        _check_choices(self, activation=ACTIVATIONS, text_activation=ACTIVATIONS)
+        _check_words(self, "end")
+        check_positive("scale", self.scale)
+
+    @property
+    def n_patches(self) -> int:
+        """How many patches a picture has."""
+        return (self.side // self.patch) ** 2
 
 
 @dataclass(frozen=True, kw_only=True)

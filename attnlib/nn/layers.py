@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -28,6 +29,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
     "silu": F.silu,
     "swiglu": F.silu,
     "geglu": partial(F.gelu, approximate="tanh"),
@@ -43,7 +45,7 @@ class FeedForward(nn.Module):
               f_\text{SwiGLU}(x) = \big(\text{silu}(x W_1) \odot x W_3\big) W_2
 
     ``activation`` is one of `ACTIVATIONS`; ``d_ff`` is the size of the hidden layer. ``"gelu_tanh"`` is the
-    approximation that GPT-2 and T5 use, by itself and in ``"geglu"``.
+    approximation that GPT-2 and T5 use, by itself and in ``"geglu"``, ``"quick_gelu"`` that of CLIP.
 
     Raises ``ValueError`` for a size below one, another word, or a dropout outside [0, 1).
 

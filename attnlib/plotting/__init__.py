@@ -10,6 +10,7 @@ from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.boxed import boxed
 from attnlib.plotting.caching import cache_diagram
 from attnlib.plotting.charts import lines, runs, scatter, weighted_points
+from attnlib.plotting.colour_images import colour_images
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.head_splitting import heads_diagram
@@ -18,6 +19,7 @@ from attnlib.plotting.maps import attention_sheet, images, matrices, signed_map,
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
+from attnlib.plotting.picture_models import clip_diagram, dalle_diagram, flamingo_diagram
 from attnlib.plotting.planes import clocks, moves, two_vectors
 from attnlib.plotting.readers import detr_diagram, vit_diagram
 from attnlib.plotting.self_attending import self_attention_diagram
@@ -38,9 +40,13 @@ __all__ = [
     "attention_sheet",
     "boxed",
     "cache_diagram",
+    "clip_diagram",
     "clocks",
+    "colour_images",
     "curves_and_weights",
+    "dalle_diagram",
     "detr_diagram",
+    "flamingo_diagram",
     "heads_diagram",
     "images",
     "joins_diagram",
