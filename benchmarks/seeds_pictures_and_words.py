@@ -1,4 +1,4 @@
-"""What lesson 22 has no time to train, five seeds of each. ``make seeds`` writes ``SEEDS_IN_PICTURES.md``."""
+"""What lesson 22 has no time to train, five seeds of each. ``make seeds`` writes ``SEEDS_PICTURES_AND_WORDS.md``."""
 
 from __future__ import annotations
 
@@ -276,6 +276,6 @@ def _spread(values: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).parent / "SEEDS_IN_PICTURES.md"
+    target = Path(__file__).parent / "SEEDS_PICTURES_AND_WORDS.md"
     target.write_text(page(), encoding="utf-8")
     print(f"{target.name} written")

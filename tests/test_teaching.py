@@ -119,12 +119,6 @@ def test_what_starts_it_elsewhere_uses_files_that_are_there():
         assert pin in text
 
 
-def test_the_citation_names_the_version():
-    text = (COURSE.root / "CITATION.cff").read_text("utf-8")
-    version = re.search(r'^version = "(.*)"', (COURSE.root / "pyproject.toml").read_text("utf-8"), re.MULTILINE)[1]
-    assert f"\nversion: {version}\n" in text
-
-
 @pytest.mark.parametrize("number", ["01", "09"])
 def test_the_syllabus_says_what_one_can_do(number):
     readme = (COURSE.root / "README.md").read_text("utf-8")

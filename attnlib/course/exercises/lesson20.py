@@ -20,26 +20,22 @@ def _layers(mask):
     return 0
 
 
-def _without_the_residual(mask):
-    reached = np.eye(len(mask), dtype=bool)
-    for n_layers in range(1, 2 * len(mask)):
-        reached = reached @ mask
-        if reached.all():
-            return n_layers
-    return 0
+def _reach(masks):
+    reached = np.eye(masks.shape[1], dtype=bool)
+    for mask in masks:
+        reached = (mask | np.eye(len(mask), dtype=bool)) @ reached
+    return reached.mean()
 
 
-def _from_the_first(mask):
-    reached = np.eye(len(mask), dtype=bool)[0]
-    for n_layers in range(1, len(mask) + 1):
-        reached = reached @ (mask | np.eye(len(mask), dtype=bool))
-        if reached.all():
-            return n_layers
-    return 0
+def _no_residual(masks):
+    reached = np.eye(masks.shape[1], dtype=bool)
+    for mask in masks:
+        reached = mask @ reached
+    return reached.mean()
 
 
-def _any_direction(mask):
-    return _layers(mask | mask.T)
+def _layers_drawn(rng, n_layers, n):
+    return rng.random((n_layers, n, n)) < 1.3 / n
 
 
 def _mask(n):
@@ -191,44 +187,39 @@ EXERCISES = [
     ),
     Exercise(
         id="20.2",
-        title="How many layers",
-        reference=_layers,
-        cases=lambda rng: [
-            (np.tri(7, 7, 2, dtype=bool) & ~np.tri(7, 7, -2, dtype=bool),),
-            (np.tri(5, dtype=bool),),
-            (np.roll(np.eye(6, dtype=bool), 1, axis=1),),
-            (np.eye(8, dtype=bool) | np.roll(np.eye(8, dtype=bool), 1, axis=1) | np.eye(8, dtype=bool)[0],),
-            (_star(9),),
-            (np.eye(5, dtype=bool) | np.roll(np.eye(5, dtype=bool), 2, axis=1),),
-        ],
+        title="Layers of their own",
+        reference=_reach,
+        cases=lambda rng: [(_layers_drawn(rng, n_layers, n),) for n_layers, n in ((2, 7), (3, 9), (4, 12), (2, 15))],
         hints=(
-            "After one layer an output depends on what its row of the mask shows, and, by way of the residual, on its "
-            "own input. After two, on what those depended on.",
-            "Multiply the matrix of what is reached by the mask (with its diagonal) until all is True. When can you "
-            "stop if it never is?",
-            "reached = np.eye(n, dtype=bool); n times at most: reached = reached @ (mask | np.eye(n, dtype=bool)).",
+            "An output of the first layer depends on what its row of the first mask shows, and on its own input.",
+            "An output of the second layer depends on all that the outputs it sees depended on. That is a product "
+            "of two matrices of True and False. Which of them stands on the left?",
+            "reached = np.eye(n, dtype=bool); for each mask: reached = (mask | np.eye(n, dtype=bool)) @ reached; then "
+            "reached.mean().",
         ),
         misconceptions=[
             Misconception(
                 "no residual",
-                _without_the_residual,
+                _no_residual,
                 "A place that does not see itself still depends on its own input: the residual hands it on past the "
                 "attention.",
             ),
             Misconception(
-                "one query",
-                _from_the_first,
-                "You followed the paths to place 0. Every output counts: look for the one that takes longest.",
+                "the last layer first",
+                lambda masks: _reach(masks[::-1]),
+                "Your layers come in the opposite order. The last layer's rows are those of the outputs: its mask "
+                "stands on the left.",
             ),
             Misconception(
-                "both ways",
-                _any_direction,
-                "You walked links in both directions. That a query sees a key does not mean that the key sees it.",
+                "all at once",
+                lambda masks: _reach(masks.any(axis=0)[None]),
+                "You joined the masks. That is one layer that may see what any of them sees; two steps lead further.",
             ),
             Misconception(
-                "one too many",
-                lambda mask: _layers(mask) and _layers(mask) + 1,
-                "One less: a path with one step needs one layer.",
+                "any order",
+                lambda masks: _reach(np.repeat(masks.any(axis=0)[None], len(masks), axis=0)),
+                "In yours every layer has the links of all. A path takes its first step in the first layer's mask, "
+                "the second in the second's.",
             ),
         ],
     ),
