@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 
 import torch
+from num2words import num2words
+
+from attnlib.course import LESSONS
 
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), flags=re.M | re.S)
@@ -21,3 +24,8 @@ def test_the_examples_run_in_the_order_in_which_they_stand(tmp_path, monkeypatch
     for words in filter(None, promised):
         assert words in printed
     assert [path.name for path in tmp_path.iterdir()] == ["my_translator"]
+
+
+def test_the_first_line_counts_the_lessons():
+    number = num2words(sum(lesson.ready for lesson in LESSONS))
+    assert f"in {number} executable notebooks" in (ROOT / "README.md").read_text("utf-8")
