@@ -228,7 +228,7 @@ def test_swiglu_is_its_equation():
     feed, x = FeedForward(4, 6, activation="swiglu", bias=False).double(), torch.randn(5, 4, dtype=torch.float64)
     w1, w3 = feed.linear1.weight.T.chunk(2, dim=1)
     torch.testing.assert_close(feed(x), (torch.nn.functional.silu(x @ w1) * (x @ w3)) @ feed.linear2.weight.T)
-    assert set(ACTIVATIONS) == {"relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"}
+    assert set(ACTIVATIONS) == {"relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "swiglu", "geglu"}
 
 
 def _config(**options):

@@ -7,11 +7,11 @@ weights. What is shipped with the course is read by `pretrained`.
 import attnlib._needs.torch  # noqa: F401
 from attnlib.models.bert import BERT
 from attnlib.models.clip import CLIP, contrastive_loss
-from attnlib.models.configs import BERTConfig, CLIPConfig, GPTConfig, T5Config
+from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
 from attnlib.models.detr import DETR
 from attnlib.models.gpt import GPT
 from attnlib.models.in_context import InContext
-from attnlib.models.picture_configs import DETRConfig, ViTConfig
+from attnlib.models.picture_configs import CLIPConfig, DETRConfig, ViTConfig
 from attnlib.models.shipping import folder_of, pretrained
 from attnlib.models.t5 import T5
 from attnlib.models.vit import ViT

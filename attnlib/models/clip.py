@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnlib._checks import check_floats
-from attnlib.models.configs import CLIPConfig
 from attnlib.models.loading import FromHuggingFace
+from attnlib.models.picture_configs import CLIPConfig
 from attnlib.models.published_clip import clip
 from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import LearnedPositions

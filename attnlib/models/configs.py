@@ -1,16 +1,16 @@
-"""The choices that make each model, checked."""
+"""The choices that make each model of language, checked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attnlib._checks import check_at_least_one, check_one_of, check_positive, check_share
+from attnlib._checks import check_positive
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.layers import ACTIVATIONS
 from attnlib.nn.positional import KINDS
+from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
 
-__all__ = ["BERTConfig", "CLIPConfig", "GPTConfig", "T5Config"]
+__all__ = ["BERTConfig", "GPTConfig", "T5Config"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,11 @@ class GPTConfig:
     pad: int | None = None
 
     def __post_init__(self) -> None:
-        _fill(self, d_ff=4 * self.d_model)
-        _check_sizes(self, "n_tokens", "n_max", "d_model", "n_heads", "n_layers", "d_ff")
-        _check_choices(self, activation=ACTIVATIONS, position=KINDS)
-        _check_words(self, "end", "pad")
+        fill(self, d_ff=4 * self.d_model)
+        check_sizes(self, "n_tokens", "n_max", "d_model", "n_heads", "n_layers", "d_ff")
+        check_divides(self, n_heads="d_model")
+        check_choices(self, activation=ACTIVATIONS, position=KINDS)
+        check_tokens(self, "n_tokens", optional=("end", "pad"))
 
     @property
     def start(self) -> None:
@@ -87,73 +88,16 @@ class BERTConfig:
     pad: int = 0
 
     def __post_init__(self) -> None:
-        _fill(self, d_ff=4 * self.d_model, d_embedding=self.d_model)
+        fill(self, d_ff=4 * self.d_model, d_embedding=self.d_model)
         if self.d_embedding != self.d_model:
             object.__setattr__(self, "widens", True)
-        _check_sizes(self, "n_tokens", "n_max", "n_segments", "d_model", "d_embedding", "n_heads", "n_layers", "d_ff")
-        _check_choices(self, activation=ACTIVATIONS)
-        _check_words(self, "pad")
+        check_sizes(self, "n_tokens", "n_max", "n_segments", "d_model", "d_embedding", "n_heads", "n_layers", "d_ff")
+        check_divides(self, n_heads="d_model")
+        check_choices(self, activation=ACTIVATIONS)
+        check_tokens(self, "n_tokens", "pad")
         check_positive("std", self.std)
         if self.sentence_head and not self.pooler:
             raise ValueError("pooler must be True where sentence_head is, which reads what it gives; got False")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CLIPConfig:
-    """Every choice that makes a `CLIP`; unless given, those of the smallest published one.
-
-    ``n_tokens`` is the size of the vocabulary, ``n_max`` the longest caption, ``end`` the token whose row stands for a
-    caption, the largest of all unless given. A picture has ``n_channels`` and ``side`` pixels in height and width, and
-    is cut into patches of ``patch``. ``d_model``, ``n_heads``, ``n_layers`` and ``d_ff`` are sizes of the pictures'
-    encoder, ``d_text`` and so on those of the captions'; ``d_shared`` is the size of the rows that are compared, and
-    ``scale`` what their cosines are multiplied by at first.
-
-    Raises ``ValueError`` for a size below one, heads that do not divide, patches that do not fill a picture, an
-    unknown word, a token outside the vocabulary, or a scale that is not positive.
-
-    >>> CLIPConfig().n_patches
-    49
-    """
-
-    n_tokens: int = 49408
-    n_max: int = 77
-    end: int | None = None
-    n_channels: int = 3
-    side: int = 224
-    patch: int = 32
-    d_model: int = 768
-    n_heads: int = 12
-    n_layers: int = 12
-    d_ff: int = 0
-    d_text: int = 512
-    n_text_heads: int = 8
-    n_text_layers: int = 12
-    d_text_ff: int = 0
-    d_shared: int = 512
-    scale: float = 1 / 0.07
-    activation: str = "quick_gelu"
-    text_activation: str = "quick_gelu"
-    eps: float = 1e-5
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        _fill(self, d_ff=4 * self.d_model, d_text_ff=4 * self.d_text)
-        _check_sizes(
-            self, "n_tokens", "n_max", "n_channels", "side", "patch", "d_model", "n_heads", "n_layers", "d_ff"
-        )
-        _check_sizes(self, "d_text", "n_text_heads", "n_text_layers", "d_text_ff", "d_shared")
-        if self.d_text % self.n_text_heads:
-            raise ValueError(f"n_text_heads must divide d_text = {self.d_text}; got {self.n_text_heads}")
-        if self.side % self.patch:
-            raise ValueError(f"patch must divide side = {self.side}; got {self.patch}")
-        _check_choices(self, activation=ACTIVATIONS, text_activation=ACTIVATIONS)
-        _check_words(self, "end")
-        check_positive("scale", self.scale)
-
-    @property
-    def n_patches(self) -> int:
-        """How many patches a picture has."""
-        return (self.side // self.patch) ** 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,32 +126,5 @@ class T5Config(TransformerConfig):
     end: int = 1
 
     def __post_init__(self) -> None:
-        _fill(self, n_source=self.n_tokens, n_target=self.n_tokens)
+        fill(self, n_source=self.n_tokens, n_target=self.n_tokens)
         super().__post_init__()
-
-
-def _fill(config: object, **sizes: int) -> None:
-    """What was left at 0 is as large as this."""
-    for name, size in sizes.items():
-        if getattr(config, name) == 0:
-            object.__setattr__(config, name, size)
-
-
-def _check_sizes(config: object, *names: str) -> None:
-    for name in names:
-        check_at_least_one(name, getattr(config, name))
-    if config.d_model % config.n_heads:
-        raise ValueError(f"n_heads must divide d_model = {config.d_model}; got {config.n_heads}")
-
-
-def _check_choices(config: object, **known: Iterable[str]) -> None:
-    check_share("dropout", config.dropout)
-    for name, words in known.items():
-        check_one_of(name, getattr(config, name), words)
-
-
-def _check_words(config: object, *names: str) -> None:
-    for name in names:
-        token = getattr(config, name)
-        if token is not None and not 0 <= token < config.n_tokens:
-            raise ValueError(f"{name} must be a token below n_tokens = {config.n_tokens}; got {token}")

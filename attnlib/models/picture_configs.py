@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlib._checks import check_at_least_one, check_one_of, check_positive, check_share
+from attnlib._checks import check_positive
 from attnlib.nn.layers import ACTIVATIONS
+from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
 
-__all__ = ["DETRConfig", "ViTConfig"]
+__all__ = ["CLIPConfig", "DETRConfig", "ViTConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +40,13 @@ class ViTConfig:
     std: float = 0.02
 
     def __post_init__(self) -> None:
-        _check(self, "n_classes", "image_size", "patch_size", "channels", "n_layers")
-        check_one_of("position", self.position, ("learned", "none"))
+        fill(self, d_ff=4 * self.d_model)
+        check_sizes(
+            self, "n_classes", "image_size", "patch_size", "channels", "d_model", "n_heads", "n_layers", "d_ff"
+        )
+        check_divides(self, n_heads="d_model", patch_size="image_size")
+        check_choices(self, activation=ACTIVATIONS, position=("learned", "none"))
         check_positive("std", self.std)
-        if self.image_size % self.patch_size:
-            raise ValueError(f"patch_size must divide image_size = {self.image_size}; got {self.patch_size}")
 
     @property
     def n_patches(self) -> int:
@@ -78,17 +81,63 @@ class DETRConfig:
     activation: str = "relu"
 
     def __post_init__(self) -> None:
-        _check(self, "n_classes", "channels", "n_queries", "n_encoder_layers", "n_decoder_layers")
+        fill(self, d_ff=4 * self.d_model)
+        check_sizes(self, "n_classes", "channels", "n_queries", "d_model", "n_heads", "d_ff")
+        check_sizes(self, "n_encoder_layers", "n_decoder_layers")
+        check_divides(self, n_heads="d_model")
+        check_choices(self, activation=ACTIVATIONS)
         if self.d_model % 4:
             raise ValueError(f"d_model must be a multiple of 4; got {self.d_model}")
 
 
-def _check(config: object, *sizes: str) -> None:
-    if config.d_ff == 0:
-        object.__setattr__(config, "d_ff", 4 * config.d_model)
-    for name in ("d_model", "n_heads", "d_ff", *sizes):
-        check_at_least_one(name, getattr(config, name))
-    if config.d_model % config.n_heads:
-        raise ValueError(f"n_heads must divide d_model = {config.d_model}; got {config.n_heads}")
-    check_one_of("activation", config.activation, ACTIVATIONS)
-    check_share("dropout", config.dropout)
+@dataclass(frozen=True, kw_only=True)
+class CLIPConfig:
+    """Every choice that makes a `CLIP`; unless given, those of the smallest published one.
+
+    ``n_tokens`` is the size of the vocabulary, ``n_max`` the longest caption, ``end`` the token whose row stands for a
+    caption, the largest of all unless given. A picture has ``n_channels`` and ``side`` pixels in height and width, and
+    is cut into patches of ``patch``. ``d_model``, ``n_heads``, ``n_layers`` and ``d_ff`` are sizes of the pictures'
+    encoder, ``d_text`` and so on those of the captions'; ``d_shared`` is the size of the rows that are compared, and
+    ``scale`` what their cosines are multiplied by at first.
+
+    Raises ``ValueError`` for a size below one, heads that do not divide, patches that do not fill a picture, an
+    unknown word, a token outside the vocabulary, or a scale that is not positive.
+
+    >>> CLIPConfig().n_patches
+    49
+    """
+
+    n_tokens: int = 49408
+    n_max: int = 77
+    end: int | None = None
+    n_channels: int = 3
+    side: int = 224
+    patch: int = 32
+    d_model: int = 768
+    n_heads: int = 12
+    n_layers: int = 12
+    d_ff: int = 0
+    d_text: int = 512
+    n_text_heads: int = 8
+    n_text_layers: int = 12
+    d_text_ff: int = 0
+    d_shared: int = 512
+    scale: float = 1 / 0.07
+    activation: str = "quick_gelu"
+    text_activation: str = "quick_gelu"
+    eps: float = 1e-5
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        fill(self, d_ff=4 * self.d_model, d_text_ff=4 * self.d_text)
+        check_sizes(self, "n_tokens", "n_max", "n_channels", "side", "patch", "d_model", "n_heads", "n_layers", "d_ff")
+        check_sizes(self, "d_text", "n_text_heads", "n_text_layers", "d_text_ff", "d_shared")
+        check_divides(self, n_heads="d_model", n_text_heads="d_text", patch="side")
+        check_choices(self, activation=ACTIVATIONS, text_activation=ACTIVATIONS)
+        check_tokens(self, "n_tokens", optional=("end",))
+        check_positive("scale", self.scale)
+
+    @property
+    def n_patches(self) -> int:
+        """How many patches a picture has."""
+        return (self.side // self.patch) ** 2

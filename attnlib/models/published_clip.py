@@ -6,8 +6,8 @@ from collections.abc import Collection
 from math import exp
 from typing import Any
 
-from attnlib.models.configs import CLIPConfig
 from attnlib.models.loading import Blueprint, Part
+from attnlib.models.picture_configs import CLIPConfig
 from attnlib.models.published import activation_of, both
 
 __all__ = ["clip"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from attnlib._checks import check_at_least_one, check_one_of, check_share
 from attnlib.data.text import END, PAD, START
 from attnlib.nn.layers import ACTIVATIONS, NORMS
 from attnlib.nn.positional import KINDS
+from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
 from attnlib.scores import dot, scaled_dot
 
 __all__ = ["TransformerConfig"]
@@ -67,25 +67,19 @@ class TransformerConfig:
     end: int = END
 
     def __post_init__(self) -> None:
-        if self.d_ff == 0:
-            object.__setattr__(self, "d_ff", 4 * self.d_model)
+        fill(self, d_ff=4 * self.d_model)
         if self.final_norm is None:
             object.__setattr__(self, "final_norm", self.norm_first)
-        sizes = ("n_source", "n_target", "d_model", "n_heads", "d_ff", "n_max", "n_encoder_layers", "n_decoder_layers")
-        for name in sizes:
-            check_at_least_one(name, getattr(self, name))
-        if self.d_head is not None:
-            check_at_least_one("d_head", self.d_head)
-        elif self.d_model % self.n_heads:
-            raise ValueError(f"n_heads must divide d_model = {self.d_model}; got {self.n_heads}")
-        if self.n_heads % check_at_least_one(
-            "n_kv_heads", self.n_heads if self.n_kv_heads is None else self.n_kv_heads
-        ):
-            raise ValueError(f"n_kv_heads must divide n_heads = {self.n_heads}; got {self.n_kv_heads}")
-        check_share("dropout", self.dropout)
-        words = {"activation": ACTIVATIONS, "norm": NORMS, "position": KINDS, "tie": TIES, "score": SCORES}
-        for name, known in words.items():
-            check_one_of(name, getattr(self, name), known)
+        check_sizes(self, "n_source", "n_target", "d_model", "n_heads", "d_ff", "n_max")
+        check_sizes(self, "n_encoder_layers", "n_decoder_layers")
+        if self.d_head is None:
+            check_divides(self, n_heads="d_model")
+        else:
+            check_sizes(self, "d_head")
+        if self.n_kv_heads is not None:
+            check_sizes(self, "n_kv_heads")
+            check_divides(self, n_kv_heads="n_heads")
+        check_choices(self, activation=ACTIVATIONS, norm=NORMS, position=KINDS, tie=TIES, score=SCORES)
         if self.tie in ("all", "inputs") and self.n_source != self.n_target:
             raise ValueError(f'tie="{self.tie}" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
         for kind, size in {"sinusoidal": self.d_model, "rotary": self.d_head or self.d_model // self.n_heads}.items():
@@ -93,9 +87,7 @@ class TransformerConfig:
                 raise ValueError(f"{kind} positions need pairs of numbers; got an odd size, {size}")
         if self.pad == self.end or self.pad >= self.n_source:
             raise ValueError(f"pad must be a token of the source, and not the end; got {self.pad}")
-        for name in ("pad", "start", "end"):
-            if not 0 <= getattr(self, name) < self.n_target:
-                raise ValueError(f"{name} must be a token below n_target = {self.n_target}; got {getattr(self, name)}")
+        check_tokens(self, "n_target", "pad", "start", "end")
 
     @property
     def layer(self) -> dict[str, Any]:

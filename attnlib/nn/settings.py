@@ -1,0 +1,44 @@
+"""Checks that the configurations of all models share, on their fields by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attnlib._checks import check_at_least_one, check_one_of, check_share
+
+__all__ = ["check_choices", "check_divides", "check_sizes", "check_tokens", "fill"]
+
+
+def fill(config: object, **sizes: int) -> None:
+    """What was left at 0 is as large as this, in a configuration that is frozen."""
+    for name, size in sizes.items():
+        if getattr(config, name) == 0:
+            object.__setattr__(config, name, size)
+
+
+def check_sizes(config: object, *names: str) -> None:
+    """Raise unless each is an integer of at least one."""
+    for name in names:
+        check_at_least_one(name, getattr(config, name))
+
+
+def check_divides(config: object, **wholes: str) -> None:
+    """Raise unless each divides the field that it is given: ``n_heads="d_model"``."""
+    for name, whole in wholes.items():
+        if getattr(config, whole) % getattr(config, name):
+            raise ValueError(f"{name} must divide {whole} = {getattr(config, whole)}; got {getattr(config, name)}")
+
+
+def check_choices(config: object, **known: Iterable[str]) -> None:
+    """Raise unless each is one of the words that are known; and the dropout a share."""
+    check_share("dropout", config.dropout)
+    for name, words in known.items():
+        check_one_of(name, getattr(config, name), words)
+
+
+def check_tokens(config: object, size: str, *names: str, optional: Iterable[str] = ()) -> None:
+    """Raise unless each is a token of the vocabulary whose size stands in ``size``; what is optional may be None."""
+    for name in (*names, *(name for name in optional if getattr(config, name) is not None)):
+        token = getattr(config, name)
+        if not 0 <= token < getattr(config, size):
+            raise ValueError(f"{name} must be a token below {size} = {getattr(config, size)}; got {token}")
