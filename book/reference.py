@@ -34,7 +34,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "asked",
         "agreement",
         "hidden_markov",
-        "shapes",
         "captions",
         "tones",
         "interface_texts",

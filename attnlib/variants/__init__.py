@@ -4,14 +4,24 @@ They may use `attnlib.core`.
 """
 
 from attnlib._lazy import lazy
+from attnlib.variants.features import elu_plus_one, linear_score, positive_features, random_directions
+from attnlib.variants.linear import LinearAttended, LinearState, linear_attention
+from attnlib.variants.two_level import TwoLevel, two_level
 
-__all__, __getattr__, __dir__ = lazy(
+# These need torch, and are loaded when they are used.
+_LATE, __getattr__, _ = lazy(
     __name__,
-    {
-        "features": ["elu_plus_one", "linear_score", "positive_features", "random_directions"],
-        "hard": ["Chosen", "hard_attention", "score_function_loss"],
-        "linear": ["LinearAttended", "LinearState", "linear_attention"],
-        "pointer": ["Pointed", "PointerNetwork"],
-        "two_level": ["TwoLevel", "two_level"],
-    },
+    {"hard": ["Chosen", "hard_attention", "score_function_loss"], "pointer": ["Pointed", "PointerNetwork"]},
 )
+__all__ = [
+    "LinearAttended",
+    "LinearState",
+    "TwoLevel",
+    "elu_plus_one",
+    "linear_attention",
+    "linear_score",
+    "positive_features",
+    "random_directions",
+    "two_level",
+    *_LATE,
+]
