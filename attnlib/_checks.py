@@ -129,6 +129,12 @@ def check_positive(name: str, value: float) -> None:
         raise ValueError(f"{name} must be positive and finite; got {value}")
 
 
+def check_not_negative(name: str, value: float) -> None:
+    """Raise unless ``value`` is a finite number, zero or above."""
+    if not (isfinite(check_number(name, value)) and value >= 0):
+        raise ValueError(f"{name} must be finite and not negative; got {value}")
+
+
 def check_share(name: str, value: float) -> None:
     """Raise unless ``value`` is a number from 0 up to, but not including, 1."""
     if not 0 <= check_number(name, value) < 1:

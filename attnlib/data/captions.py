@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_number
+from attnlib._checks import check_at_least_one, check_not_negative
 from attnlib._seeds import Seed, generator, tensors
 from attnlib.data.shapes import SHAPES, draw
 
@@ -90,8 +90,7 @@ def captioned(
     places, n = _places(pairs), check_at_least_one("each", each)
     if check_at_least_one("side", side) < 12:
         raise ValueError(f"side must be at least 12, so that each shape has room; got {side}")
-    if not 0 <= check_number("noise", noise) < np.inf:
-        raise ValueError(f"noise must be finite and not negative; got {noise}")
+    check_not_negative("noise", noise)
     rng, pair = generator(seed), np.repeat(places, n)
     pictures = np.stack([_picture(rng, *PAIRS[i], side) for i in pair])
     pictures = np.clip(pictures + noise * rng.normal(size=pictures.shape), 0, 1).astype(np.float32)

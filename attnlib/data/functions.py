@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_integers, check_number, check_positive
+from attnlib._checks import check_at_least_one, check_integers, check_not_negative, check_positive
 from attnlib._seeds import Seed, generator, tensors
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ def smooth(batch: int, n: int, *, length: float = 0.5, noise: float = 0.2, scale
 
 
 def _measured(rng: np.random.Generator, x: np.ndarray, truth: np.ndarray, noise: float) -> Examples:
-    if not 0 <= check_number("noise", noise) < np.inf:
-        raise ValueError(f"noise must be finite and not negative; got {noise}")
+    check_not_negative("noise", noise)
     y = truth + noise * rng.normal(size=truth.shape)
     return Examples(*tensors(x, y[..., None], truth[..., None]))

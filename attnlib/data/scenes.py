@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_integers, check_number
+from attnlib._checks import check_at_least_one, check_integers, check_not_negative
 from attnlib._seeds import Seed, generator, tensors
 from attnlib.data.shapes import SHAPES, draw, extent
 
@@ -62,8 +62,7 @@ def scenes(batch: int, *, n: tuple[int, int] = (1, 3), size: int = 24, noise: fl
         raise ValueError(f"n must be two numbers, the fewest shapes and the most, at least one; got {n}")
     if size < SIZES[1]:
         raise ValueError(f"size must be at least {SIZES[1]} pixels, that of the largest shape; got {size}")
-    if not 0 <= check_number("noise", noise) < np.inf:
-        raise ValueError(f"noise must be finite and not negative; got {noise}")
+    check_not_negative("noise", noise)
     pictures = noise * rng.normal(size=(batch, 1, size, size))
     kinds, boxes = np.full((batch, counts[1]), NOTHING), np.zeros((batch, counts[1], 4))
     for b in range(batch):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from attnlib._checks import check_at_least_one, check_number
+from attnlib._checks import check_at_least_one, check_not_negative
 from attnlib._seeds import Seed, generator, tensors
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def tones(n: int, *, noise: float = 0.2, seed: Seed) -> Tones:
     >>> tones(3, seed=0).waves.shape
     torch.Size([3, 2048])
     """
-    if not 0 <= check_number("noise", noise) < np.inf:
-        raise ValueError(f"noise must be finite and not negative; got {noise}")
+    check_not_negative("noise", noise)
     rng, n = generator(seed), check_at_least_one("n", n)
     move, time = rng.integers(len(MOVES), size=n), np.linspace(0, 1, LENGTH)
     low, step = rng.uniform(200, 500, (n, 1)), rng.uniform(150, 300, (n, 1))
