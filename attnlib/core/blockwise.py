@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from attnlib._arrays import Array, namespace
-from attnlib.core.dropout import dropped
 from attnlib.core.masked_scores import masked_scores
-from attnlib.core.softmax import exponentials, largest
+from attnlib.core.online import carry_on, mean_of
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -56,20 +55,14 @@ def blockwise(
     wide = q.dtype if q.dtype.itemsize > 2 else xp.float32  # long sums in half precision drift
 
     def mean(rows: slice) -> Array:
-        top, row_sum, total = None, 0.0, 0.0  # (..., rows, 1), (..., rows, 1), (..., rows, d_v)
+        kept = None
         for columns in spans(rows.stop + first if causal else n_k, block or max(n_k, 1)):  # keys beyond are hidden
             hide = {"mask": tile(mask, rows, columns), "bias": tile(bias, rows, columns), "causal": causal}
             start = first + rows.start - columns.start
             scores = masked_scores(q[..., rows, :], k[..., columns, :], score, **hide, start=start)
             scores = xp.astype(scores, wide, copy=False)
-            before, top = top, largest(scores) if top is None else xp.maximum(top, largest(scores))
-            if before is not None:
-                shrink = exponentials(before, top)
-                row_sum, total = shrink * row_sum, shrink * total
-            exp_scores = exponentials(scores, top)  # (..., rows, columns)
-            row_sum = row_sum + xp.sum(exp_scores, axis=-1, keepdims=True)
-            total = total + dropped(exp_scores, dropout) @ xp.astype(v[..., columns, :], wide, copy=False)
-        return xp.astype(total / xp.where(row_sum > 0, row_sum, 1.0), v.dtype, copy=False)
+            kept = carry_on(kept, scores, xp.astype(v[..., columns, :], wide, copy=False), dropout)
+        return xp.astype(mean_of(kept), v.dtype, copy=False)
 
     if block is None or n_q <= block:
         return mean(slice(0, n_q))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attnlib.core.attention import Attended, attention
@@ -23,6 +24,7 @@ def grouped_attention(
     *,
     mask: Bool[Tensor, "... n_heads n_q n_k"] | Pattern | None = None,
     bias: Float[Tensor, "... n_heads n_q n_k"] | None = None,
+    attend: Callable[..., Attended] = attention,
     **options: Any,
 ) -> Attended:
     r"""`attnlib.attention` for ``n_heads`` heads of queries and ``n_kv_heads`` of keys and values, a group for each.
@@ -30,7 +32,8 @@ def grouped_attention(
     .. math:: \text{head}_h = \text{Attention}(Q_h, K_{\lfloor h / g \rfloor}, V_{\lfloor h / g \rfloor}), \qquad
               g = n_\text{heads} / n_\text{kv heads}
 
-    Keys and values are not copied: they get an axis of one for the group, and broadcast.
+    Keys and values are not copied: they get an axis of one for the group, and broadcast. ``attend`` is what takes
+    them, with the ``options``.
 
     Source: Ainslie et al. (2023), section 2.2.
 
@@ -41,7 +44,7 @@ def grouped_attention(
     """
     n_heads, n_kv_heads = q.shape[-3], k.shape[-3]
     if n_heads == n_kv_heads:
-        return attention(q, k, v, mask=mask, bias=bias, **options)
+        return attend(q, k, v, mask=mask, bias=bias, **options)
     groups = (n_kv_heads, n_heads // n_kv_heads)
 
     def grouped(x: Tensor | None) -> Tensor | None:  # (..., n_heads, n, n) -> (..., n_kv_heads, group, n, n)
@@ -51,6 +54,6 @@ def grouped_attention(
 
     q, mask, bias = grouped(q), mapped(grouped, mask), grouped(bias)
     k, v = k.unsqueeze(-3), v.unsqueeze(-3)  # (..., n_kv_heads, 1, n_k, d)
-    out, alpha = attention(q, k, v, mask=mask, bias=bias, **options)
+    out, alpha = attend(q, k, v, mask=mask, bias=bias, **options)
     # (..., n_kv_heads, group, n_q, d) -> (..., n_heads, n_q, d)
     return Attended(out.flatten(-4, -3), None if alpha is None else alpha.flatten(-4, -3))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import check_at_least_one, check_floats, check_share
-from attnlib.core.attention import Attended
+from attnlib.core.attention import Attended, attention
 from attnlib.nn.cache import Cache
 from attnlib.nn.from_torch import attention_options, copy_linear
 from attnlib.nn.grouped import grouped_attention
@@ -67,6 +67,8 @@ class MultiHeadAttention(nn.Module):
     >>> out.shape, weights.shape
     (torch.Size([3, 5, 8]), torch.Size([3, 2, 5, 5]))
     """
+
+    attend = staticmethod(attention)  # what the heads go through; `attnlib.parallel` gives a module another
 
     def __init__(
         self,
@@ -183,7 +185,9 @@ class MultiHeadAttention(nn.Module):
             mask = mapped(lambda m: m[..., None, :, :], mask)  # (..., 1, n_q, n_k): the same for every head
         options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}
         try:
-            out, alpha = grouped_attention(q, k, v, mask=mask, bias=bias, score=self.score, **options)
+            out, alpha = grouped_attention(
+                q, k, v, mask=mask, bias=bias, score=self.score, attend=self.attend, **options
+            )
         except Exception:
             if cache is not None:
                 cache.length = start  # a call that failed was not made

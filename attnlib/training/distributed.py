@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-__all__ = ["Processes", "joined"]
+__all__ = ["Processes", "joined", "loopback"]
 
 _MEETINGS = count()
 _ENDED: list[dist.ProcessGroup] = []
@@ -129,14 +129,14 @@ def joined(model: Module) -> Iterator[Processes]:
 def _meet(backend: str) -> None:
     """Make the group. Each has names of its own in the store, where those of an earlier one may still stand."""
     store = dist.PrefixStore(f"attnlib/{next(_MEETINGS)}", _store())
-    with _inside():
+    with loopback():
         dist.init_process_group(
             backend, store=store, rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"])
         )
 
 
 @contextmanager
-def _inside() -> Iterator[None]:
+def loopback() -> Iterator[None]:
     """Where all are on one machine, nothing needs to leave it, and its name need not be known to anyone."""
     name, lone = "GLOO_SOCKET_IFNAME", os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]
     loops = [loop for _, loop in socket.if_nameindex() if loop in ("lo", "lo0")] if lone else []

@@ -1,0 +1,113 @@
+r"""One step of a language model in several processes, four ways. Each gives the loss and gradients of one process.
+
+Every function is for all processes of a group to call (`attnlib.parallel.run`), with the same model, an
+`attnlib.models.GPT`, and the same ``tokens (batch, n + 1)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+
+from attnlib.parallel.heads import gather_heads, shard_heads
+from attnlib.parallel.ring import shard_positions
+from attnlib.parallel.traffic import bytes_sent
+
+__all__ = ["Step", "alone", "heads", "parameters", "positions", "rows"]
+
+
+class Step(NamedTuple):
+    """What a step found: the loss of this process's part, whole gradients, bytes sent and numbers held as weights.
+
+    >>> Step._fields
+    ('loss', 'gradients', 'sent', 'held')
+    """
+
+    loss: float
+    gradients: dict[str, Tensor]
+    sent: int | None
+    held: int
+
+
+def next_token_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """The mean over all places of what the right token was short of certainty, in nats."""
+    return cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def alone(model: nn.Module, tokens: Tensor) -> Step:
+    """The step that the others must equal: all of it in one process."""
+    loss = next_token_loss(model(tokens[:, :-1]).logits, tokens[:, 1:])
+    loss.backward()
+    return Step(loss.item(), _gradients(model), 0, _numbers(model.parameters()))
+
+
+def rows(model: nn.Module, tokens: Tensor) -> Step:
+    """Rows of the batch over processes; gradients are averaged."""
+    shared, mine = DistributedDataParallel(model), tokens.chunk(dist.get_world_size())[dist.get_rank()]
+    before = _sent()
+    loss = next_token_loss(shared(mine[:, :-1]).logits, mine[:, 1:])
+    loss.backward()
+    return Step(loss.item(), _gradients(model), _sent(before), _numbers(model.parameters()))
+
+
+def parameters(model: nn.Module, tokens: Tensor) -> Step:
+    """Rows over processes, and weights too: each layer is gathered before it is used, and forgotten after."""
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+    mine = tokens.chunk(dist.get_world_size())[dist.get_rank()]
+    before = _sent()
+    loss = next_token_loss(model(mine[:, :-1]).logits, mine[:, 1:])
+    loss.backward()
+    sent, held = _sent(before), _numbers(p.to_local() for p in model.parameters())
+    return Step(loss.item(), {name: p.grad.full_tensor() for name, p in model.named_parameters()}, sent, held)
+
+
+def heads(model: nn.Module, tokens: Tensor) -> Step:
+    """Heads and hidden units over processes; what they make is added up, twice a layer forward and twice backward."""
+    shard_heads(model)
+    before = _sent()
+    loss = next_token_loss(model(tokens[:, :-1]).logits, tokens[:, 1:])
+    loss.backward()
+    sent, held = _sent(before), _numbers(getattr(p, "_local_tensor", p) for p in model.parameters())
+    return Step(loss.item(), gather_heads(model, of="gradients"), sent, held)
+
+
+def positions(model: nn.Module, tokens: Tensor) -> Step:
+    """Positions over processes; keys and values go round, and gradients are averaged (which `sent` leaves out)."""
+    shard_positions(model)
+    rank, size, n = dist.get_rank(), dist.get_world_size(), tokens.shape[1] - 1
+    here = slice(rank * n // size, (rank + 1) * n // size)
+    inputs, targets = tokens[:, :-1][:, here], tokens[:, 1:][:, here]
+    before = _sent()
+    x = model.positional.add_to(model.table(inputs), start=here.start)
+    for layer in model.layers:
+        x = layer(x, causal=True, **model.positional.attention_options(n, n, like=x)).out
+    loss = next_token_loss(model.out(model.norm(x)), targets)
+    loss.backward()
+    sent, gradients = _sent(before), _gradients(model)
+    for gradient in gradients.values():
+        dist.all_reduce(gradient, dist.ReduceOp.SUM)
+    means = {name: gradient / size for name, gradient in gradients.items()}
+    return Step(loss.item(), means, sent, _numbers(model.parameters()))
+
+
+def _sent(before: int | None = 0) -> int | None:
+    """Bytes since ``before``, when all processes have come this far."""
+    dist.barrier()
+    now = bytes_sent()
+    return None if now is None or before is None else now - before
+
+
+def _gradients(model: nn.Module) -> dict[str, Tensor]:
+    return {name: p.grad.detach().clone() for name, p in model.named_parameters()}
+
+
+def _numbers(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.numel() for tensor in tensors)
