@@ -6,12 +6,15 @@ Every function is for all processes of a group to call (`attnlib.parallel.run`),
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
@@ -23,16 +26,19 @@ __all__ = ["Step", "alone", "heads", "parameters", "positions", "rows"]
 
 
 class Step(NamedTuple):
-    """What a step found: the loss of this process's part, whole gradients, bytes sent and numbers held as weights.
+    """What a step found: the loss of this process's part, whole gradients, and how many numbers it holds as weights.
+
+    ``sent`` are the bytes that this process sent, forward and backward, and ``seconds`` what that took.
 
     >>> Step._fields
-    ('loss', 'gradients', 'sent', 'held')
+    ('loss', 'gradients', 'held', 'sent', 'seconds')
     """
 
     loss: float
     gradients: dict[str, Tensor]
-    sent: int | None
     held: int
+    sent: int | None
+    seconds: float
 
 
 def next_token_loss(logits: Tensor, targets: Tensor) -> Tensor:
@@ -42,18 +48,19 @@ def next_token_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 def alone(model: nn.Module, tokens: Tensor) -> Step:
     """The step that the others must equal: all of it in one process."""
-    loss = next_token_loss(model(tokens[:, :-1]).logits, tokens[:, 1:])
-    loss.backward()
-    return Step(loss.item(), _gradients(model), 0, _numbers(model.parameters()))
+    with _measured() as spent:
+        loss = next_token_loss(model(tokens[:, :-1]).logits, tokens[:, 1:])
+        loss.backward()
+    return Step(loss.item(), _gradients(model), _numbers(model.parameters()), *spent)
 
 
 def rows(model: nn.Module, tokens: Tensor) -> Step:
     """Rows of the batch over processes; gradients are averaged."""
     shared, mine = DistributedDataParallel(model), tokens.chunk(dist.get_world_size())[dist.get_rank()]
-    before = _sent()
-    loss = next_token_loss(shared(mine[:, :-1]).logits, mine[:, 1:])
-    loss.backward()
-    return Step(loss.item(), _gradients(model), _sent(before), _numbers(model.parameters()))
+    with _measured() as spent:
+        loss = next_token_loss(shared(mine[:, :-1]).logits, mine[:, 1:])
+        loss.backward()
+    return Step(loss.item(), _gradients(model), _numbers(model.parameters()), *spent)
 
 
 def parameters(model: nn.Module, tokens: Tensor) -> Step:
@@ -62,21 +69,21 @@ def parameters(model: nn.Module, tokens: Tensor) -> Step:
         fully_shard(layer)
     fully_shard(model)
     mine = tokens.chunk(dist.get_world_size())[dist.get_rank()]
-    before = _sent()
-    loss = next_token_loss(model(mine[:, :-1]).logits, mine[:, 1:])
-    loss.backward()
-    sent, held = _sent(before), _numbers(p.to_local() for p in model.parameters())
-    return Step(loss.item(), {name: p.grad.full_tensor() for name, p in model.named_parameters()}, sent, held)
+    with _measured() as spent:
+        loss = next_token_loss(model(mine[:, :-1]).logits, mine[:, 1:])
+        loss.backward()
+    held = _numbers(p.to_local() for p in model.parameters())
+    return Step(loss.item(), {name: p.grad.full_tensor() for name, p in model.named_parameters()}, held, *spent)
 
 
 def heads(model: nn.Module, tokens: Tensor) -> Step:
     """Heads and hidden units over processes; what they make is added up, twice a layer forward and twice backward."""
     shard_heads(model)
-    before = _sent()
-    loss = next_token_loss(model(tokens[:, :-1]).logits, tokens[:, 1:])
-    loss.backward()
-    sent, held = _sent(before), _numbers(getattr(p, "_local_tensor", p) for p in model.parameters())
-    return Step(loss.item(), gather_heads(model, of="gradients"), sent, held)
+    with _measured() as spent:
+        loss = next_token_loss(model(tokens[:, :-1]).logits, tokens[:, 1:])
+        loss.backward()
+    held = _numbers(p.to_local() if isinstance(p, DTensor) else p for p in model.parameters())
+    return Step(loss.item(), gather_heads(model, of="gradients"), held, *spent)
 
 
 def positions(model: nn.Module, tokens: Tensor) -> Step:
@@ -85,24 +92,34 @@ def positions(model: nn.Module, tokens: Tensor) -> Step:
     rank, size, n = dist.get_rank(), dist.get_world_size(), tokens.shape[1] - 1
     here = slice(rank * n // size, (rank + 1) * n // size)
     inputs, targets = tokens[:, :-1][:, here], tokens[:, 1:][:, here]
-    before = _sent()
-    x = model.positional.add_to(model.table(inputs), start=here.start)
-    for layer in model.layers:
-        x = layer(x, causal=True, **model.positional.attention_options(n, n, like=x)).out
-    loss = next_token_loss(model.out(model.norm(x)), targets)
-    loss.backward()
-    sent, gradients = _sent(before), _gradients(model)
+    with _measured() as spent:
+        x = model.positional.add_to(model.table(inputs), start=here.start)
+        for layer in model.layers:
+            x = layer(x, causal=True, **model.positional.attention_options(n, n, like=x)).out
+        loss = next_token_loss(model.out(model.norm(x)), targets)
+        loss.backward()
+    gradients = _gradients(model)
     for gradient in gradients.values():
-        dist.all_reduce(gradient, dist.ReduceOp.SUM)
+        dist.all_reduce(gradient)
     means = {name: gradient / size for name, gradient in gradients.items()}
-    return Step(loss.item(), means, sent, _numbers(model.parameters()))
+    return Step(loss.item(), means, _numbers(model.parameters()), *spent)
 
 
-def _sent(before: int | None = 0) -> int | None:
-    """Bytes since ``before``, when all processes have come this far."""
-    dist.barrier()
-    now = bytes_sent()
-    return None if now is None or before is None else now - before
+@contextmanager
+def _measured() -> Iterator[list[Any]]:
+    """Bytes sent inside, and seconds, from when all processes have come to its beginning until all are at its end."""
+    spent: list[Any] = []
+    _meet()
+    before, began = bytes_sent(), perf_counter()
+    yield spent
+    _meet()
+    now, seconds = bytes_sent(), perf_counter() - began
+    spent += [None if now is None or before is None else now - before, seconds]
+
+
+def _meet() -> None:
+    if dist.is_initialized():
+        dist.barrier()
 
 
 def _gradients(model: nn.Module) -> dict[str, Tensor]:
