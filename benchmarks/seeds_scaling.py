@@ -1,4 +1,4 @@
-"""Loss against size and data, for lesson 23: sixteen cells, three seeds. ``make seeds`` writes ``SEEDS_SCALING.md``."""
+"""Loss against size and data, for lesson 23, three seeds of each. ``make seeds`` writes ``SEEDS_SCALING.md``."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attnlib.course.lessons import LESSONS, PARTS
 
-__all__ = ["SYMBOLS", "Symbol", "as_markdown"]
+__all__ = ["SYMBOLS", "Symbol", "as_markdown", "in_code", "owner"]
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,28 @@ def _row(symbol: Symbol, lesson: str | None) -> str:
 
 
 def _code(symbol: Symbol) -> str:
-    if not symbol.code:
-        return ""
-    file = inspect.getsourcefile(inspect.unwrap(_owner(symbol.name)))
-    path = Path(file).relative_to(Path(__file__).parents[2]).as_posix()
-    return f"[`{symbol.name}`](../{path})" + (f" (`{symbol.argument}`)" if symbol.argument else "")
+    return in_code(symbol.name) + (f" (`{symbol.argument}`)" if symbol.argument else "") if symbol.code else ""
 
 
-def _owner(name: str) -> object:
-    """What a dotted name stands for, or the class that has it, where it stands for no function or class."""
+def in_code(name: str) -> str:
+    """A dotted name with a link, from ``notebooks/``, to the file that defines it.
+
+    >>> in_code("attnlib.attention")
+    '[`attnlib.attention`](../attnlib/core/attention.py)'
+    """
+    file = inspect.getsourcefile(inspect.unwrap(owner(name)))
+    return f"[`{name}`](../{Path(file).relative_to(Path(__file__).parents[2]).as_posix()})"
+
+
+def owner(name: str) -> object:
+    """What a dotted name stands for, or the class that has it, where it stands for no function or class.
+
+    >>> owner("attnlib.core.Attended.weights").__name__
+    'Attended'
+    """
     module, _, rest = name.rpartition(".")
     try:
         home = import_module(module)
     except ModuleNotFoundError:  # a name of a class
-        return _owner(module)
+        return owner(module)
     return getattr(home, rest)

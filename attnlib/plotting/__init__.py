@@ -23,6 +23,7 @@ from attnlib.plotting.picture_models import clip_diagram, dalle_diagram, flaming
 from attnlib.plotting.planes import clocks, moves, two_vectors
 from attnlib.plotting.readers import detr_diagram, vit_diagram
 from attnlib.plotting.self_attending import self_attention_diagram
+from attnlib.plotting.sharing import shares_diagram
 from attnlib.plotting.shifting import shift_diagram
 from attnlib.plotting.translating import translator_diagram
 from attnlib.plotting.worked import worked_attention
@@ -59,6 +60,7 @@ __all__ = [
     "runs",
     "scatter",
     "self_attention_diagram",
+    "shares_diagram",
     "shift_diagram",
     "signed_map",
     "strongest_keys",

@@ -33,6 +33,14 @@ def with_links(cells: Sequence[Cell], name: str) -> list[Cell]:
     return [_with_needs(first), *rest, *_navigation(name)]
 
 
+def works(cells: Sequence[Cell]) -> list[tuple[str, str]]:
+    """Titles and addresses of the works that a lesson says it comes from, those that the course has a row for."""
+    known = importlib.import_module("attnlib.course.references").addresses()
+    text = "\n".join(cell.source for cell in cells if cell.source.startswith(REFERENCES))
+    titles = dict.fromkeys(found["title"] for found in WORK.finditer(text))
+    return [(title, known[title]) for title in titles if title in known]
+
+
 def is_navigation(cell: Cell) -> bool:
     """Is this the cell that leads to the lessons before and after?"""
     return cell.kind == "markdown" and (cell.source.startswith("← [") or cell.source.endswith(") →"))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from .cells import Cell
 from .lessons import Course, LessonError
+from .links import works
 from .minutes import as_json
 from .pictures import gallery
 from .sides import sources
@@ -44,12 +45,20 @@ def able_to(cells: Sequence[Cell]) -> str:
     return found[1] if found else ""
 
 
+def reading_map(course: Course) -> str:
+    """The works that each lesson quotes, and those that can be read after it."""
+    quoted = {lesson.number: works(sources(lesson)) for lesson in course.lessons()}
+    return importlib.import_module("attnlib.course.reading").as_markdown(quoted)
+
+
 #: Pages that are made, not written: path -> function of the course (None: not to be made yet).
 PAGES: dict[str, Callable[[Course], str | None]] = {
     "figures/README.md": gallery,
     "notebooks/CLAIMS.md": made_by("claims"),
     "notebooks/TEACHING.md": made_by("plans"),
     "notebooks/SYMBOLS.md": made_by("symbols"),
+    "notebooks/FORMULAS.md": made_by("formulas"),
+    "notebooks/READING.md": reading_map,
     "attnlib/course/minutes.json": as_json,
     "README.md": syllabus,
 }
