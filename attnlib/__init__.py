@@ -32,6 +32,7 @@ _MODULES = {
         "models",
         "ngrams",
         "nn",
+        "parallel",
         "plotting",
         "positions",
         "pretraining",

@@ -46,12 +46,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "translation": (),
     "models": ("bert", "gpt", "unsharing", "vit", "detr", "matching", "detecting", "clip", "flamingo", "dalle"),
+    "parallel": ("steps",),
     "pretraining": (),
     "ngrams": (),
     "probes": ("alignment", "gaps", "influence", "rollout"),
     "interventions": (),
     "plotting": (),
-    "course": ("display", "environment", "grading", "lessons", "claims", "symbols"),
+    "course": ("display", "environment", "grading", "lessons", "claims", "symbols", "formulas", "reading"),
 }
 
 

@@ -681,3 +681,24 @@ def test_claim_47_with_few_pictures_the_convolution_is_ahead():
     rows = {row.split(" | ")[0].strip("| "): row for row in digits if row.startswith("| ")}
     means = {name: [int(n) for n in re.findall(r"(\d+) \(", rows[name])] for name in ("convolution", "ViT")}
     assert all(c > v for c, v in zip(*means.values(), strict=True))
+
+
+def test_claim_51_attention_is_half_of_the_work_at_six_widths():
+    d = 32
+    layer, x = EncoderLayer(d, 4, 4 * d), torch.zeros(1, 6 * d, d)
+    whole, apart = FlopCounterMode(display=False), FlopCounterMode(display=False)
+    with whole:
+        layer(x, weights=True)
+    with apart:
+        for row in x[0, :, None]:  # each word as a text of its own
+            layer(row[None], weights=True)
+    between = whole.get_total_flops() - (apart.get_total_flops() - 6 * d * 4 * d)
+    assert 2 * between == whole.get_total_flops()
+
+    lesson = nbformat.read(NOTEBOOKS / "23_scaling_out.ipynb", as_version=4)
+    [cell] = [cell for cell in lesson.cells if "claim-51" in cell.metadata.get("tags", ())]
+    printed = "".join(out.get("text", "") for out in cell.outputs)
+    shares = np.array([re.findall(r"(\d+)%", line) for line in printed.splitlines()[1:]], int)
+    work, plain, fused = shares.T
+    assert (plain >= work).all()
+    assert (fused <= work + 15).all()

@@ -17,7 +17,6 @@ from attnlib import attention, causal, parallel
 from attnlib.models import GPT, GPTConfig
 from attnlib.nn import EncoderLayer, MultiHeadAttention
 from attnlib.parallel import steps
-from attnlib.training import fit
 
 SIZES = dict(n_tokens=50, n_max=64, d_model=32, n_heads=4, n_layers=2)
 WAYS = [steps.rows, steps.parameters, steps.heads, steps.positions]
@@ -210,24 +209,11 @@ def test_a_function_that_cannot_be_imported_is_named():
         parallel.run(one_fails, 0)
 
 
-def trained(model, tokens, folder, killed_at=None):
-    def batches(step):
-        if step == killed_at and dist.get_rank() == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return tokens[[step % 8, (step + 3) % 8, (step + 5) % 8, (step + 6) % 8]]
-
-    def loss(model, batch):
-        return steps.next_token_loss(model(batch[:, :-1]).logits, batch[:, 1:])
-
-    fit(model, batches, loss, steps=12, lr=1e-3, checkpoint=folder, save_every=4)
-    return {name: p.detach().clone() for name, p in model.named_parameters()}
-
-
 def test_one_of_four_is_killed_and_the_run_goes_on_to_the_same_weights(tmp_path):
     model, tokens = model_and_tokens()
-    whole = parallel.run(trained, 4, model, tokens, tmp_path / "whole")
+    whole = parallel.run(steps.train, 4, model, tokens, tmp_path / "whole", 12)
     with pytest.raises(RuntimeError, match=r"process 2 of 4 was killed \(SIGKILL\)"):
-        parallel.run(trained, 4, model, tokens, tmp_path / "cut", 9)
-    again = parallel.run(trained, 4, model, tokens, tmp_path / "cut")
+        parallel.run(steps.train, 4, model, tokens, tmp_path / "cut", 12, 9)
+    again = parallel.run(steps.train, 4, model, tokens, tmp_path / "cut", 12)
     for name, weight in whole[0].items():
         assert all(torch.equal(weight, weights[name]) for weights in again), name

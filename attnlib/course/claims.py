@@ -389,6 +389,14 @@ CLAIMS = (
         ("19",),
         "tests/test_claims.py::test_claim_50_a_softmax_head_is_a_kernel_and_a_linear_head_a_step",
     ),
+    Claim(
+        51,
+        "Attention is what makes Transformers slow.",
+        "In work it is the smaller part of a layer until the text is six times as long as a row is wide. In time that "
+        "depends on the kernel: one that keeps all weights is slower than its work, a fused one faster.",
+        ("23",),
+        "tests/test_claims.py::test_claim_51_attention_is_half_of_the_work_at_six_widths",
+    ),
 )
 
 

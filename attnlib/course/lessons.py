@@ -221,6 +221,14 @@ LESSONS = (
         "CLIP, Flamingo, DALL·E; the contrastive loss; what decides whether a new combination is named",
         "22_pictures_and_words",
     ),
+    Lesson(
+        "23",
+        "What does it cost to grow?",
+        4,
+        ("16", "20"),
+        "FLOPs and bytes; texts, weights, heads or positions over processes; power laws; what to read next",
+        "23_scaling_out",
+    ),
 )
 
 

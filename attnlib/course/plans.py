@@ -66,7 +66,7 @@ PLANS = (
     ),
     Plan(
         "A semester",
-        "Fourteen meetings of ninety minutes: a deck, then the notebook; excursions are for reports by students.",
+        "Fifteen meetings of ninety minutes: a deck, then the notebook; excursions are for reports by students.",
         (
             Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
             Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
@@ -87,11 +87,12 @@ PLANS = (
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 3,000 pairs give, and what they do not."),
             Lecture(("19", "20"), 50, "In 20, draw the paths at the board. Which fact will arrive?"),
+            Lecture(("21", "22"), 47, "In 22 let the room rank what decides before it is run."),
             Lecture(
-                ("21", "22"),
-                47,
-                "In 22 let the room rank what decides before it is run. Close with the ledger: which verdict would "
-                "you have guessed in the first week?",
+                ("23",),
+                51,
+                "Four students are the processes, and pass cards in a ring. Close with the ledger: which verdict "
+                "would you have guessed in the first week?",
             ),
         ),
     ),

@@ -6,11 +6,15 @@ Every function is for all processes of a group to call (`attnlib.parallel.run`),
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.fsdp import fully_shard
@@ -21,8 +25,9 @@ from torch.nn.parallel import DistributedDataParallel
 from attnlib.parallel.heads import gather_heads, shard_heads
 from attnlib.parallel.ring import shard_positions
 from attnlib.parallel.traffic import bytes_sent
+from attnlib.training import fit
 
-__all__ = ["Step", "alone", "heads", "parameters", "positions", "rows"]
+__all__ = ["Step", "alone", "heads", "next_token_loss", "parameters", "positions", "rows", "train"]
 
 
 class Step(NamedTuple):
@@ -103,6 +108,26 @@ def positions(model: nn.Module, tokens: Tensor) -> Step:
         dist.all_reduce(gradient)
     means = {name: gradient / size for name, gradient in gradients.items()}
     return Step(loss.item(), means, _numbers(model.parameters()), *spent)
+
+
+def train(
+    model: nn.Module, tokens: Tensor, folder: Path, n_steps: int, killed_at: int | None = None
+) -> dict[str, Tensor]:
+    """The weights after ``n_steps`` on rows of ``tokens``, saved in ``folder`` at every fourth; it goes on from there.
+
+    In the step ``killed_at`` process 2 kills itself, as a lack of memory would.
+    """
+
+    def batches(step: int) -> Tensor:
+        if step == killed_at and dist.get_rank() == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return tokens[(torch.arange(4) + step) % len(tokens)]
+
+    def loss(model: nn.Module, batch: Tensor) -> Tensor:
+        return next_token_loss(model(batch[:, :-1]).logits, batch[:, 1:])
+
+    fit(model, batches, loss, steps=n_steps, lr=1e-3, checkpoint=folder, save_every=4, progress=False)
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import pickle
@@ -42,8 +43,8 @@ def run(function: Callable[..., Any], n_processes: int, *arguments: Any, seconds
     check_positive("seconds", seconds)
     if getattr(function, "__module__", "__main__") == "__main__" or "<" in getattr(function, "__qualname__", "<"):
         raise TypeError(f"function must be one that other processes can import from a module; got {function!r}")
-    if _START == "forkserver":  # torch is loaded once, not by every process
-        multiprocessing.set_forkserver_preload(["attnlib.parallel"])
+    if _START == "forkserver":  # what is loaded here is loaded once for all of them
+        multiprocessing.set_forkserver_preload([name for name in sys.modules if name.startswith("attnlib.")])
     with TemporaryDirectory() as folder:
         call = pickle.dumps((function, arguments))  # a copy for each: torch would share the memory of tensors
         context = start_processes(
@@ -55,7 +56,9 @@ def run(function: Callable[..., Any], n_processes: int, *arguments: Any, seconds
 
 def _wait(context: Any, n_processes: int, seconds: float) -> None:
     """Until all are done. The first to fail ends the others."""
-    end = monotonic() + seconds
+    end, log = monotonic() + seconds, logging.getLogger("torch.multiprocessing.spawn")
+    level = log.level
+    log.setLevel(logging.ERROR)  # it warns of each process that it ends
     try:
         while not context.join(timeout=max(0.0, end - monotonic())):
             if monotonic() >= end:
@@ -69,6 +72,7 @@ def _wait(context: Any, n_processes: int, seconds: float) -> None:
         words = str(error).strip()
         raise RuntimeError(f"process {error.error_index} of {n_processes} failed: {words.splitlines()[-1]}") from error
     finally:
+        log.setLevel(level)
         for process in context.processes:
             if process.is_alive():
                 process.kill()
