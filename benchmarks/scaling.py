@@ -21,7 +21,7 @@ from attnlib.parallel import steps
 
 TURNS, STEPS = 15, 9
 LAYERS = [(d, n) for d in (64, 256) for n in (64, 128, 256, 512, 1024, 2048, 4096)]
-WAYS = {"alone": (1,), "rows": (2, 4), "parameters": (2, 4), "heads": (2, 4), "positions": (2, 4)}
+WAYS = {"alone": (1,), "texts": (2, 4), "weights": (2, 4), "heads": (2, 4), "positions": (2, 4)}
 SIZES = tuple(product((64, 128, 192), ((4, 128), (16, 128), (4, 512))))
 
 PAGE = f"""\

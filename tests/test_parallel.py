@@ -19,7 +19,7 @@ from attnlib.nn import EncoderLayer, MultiHeadAttention
 from attnlib.parallel import steps
 
 SIZES = dict(n_tokens=50, n_max=64, d_model=32, n_heads=4, n_layers=2)
-WAYS = [steps.rows, steps.parameters, steps.heads, steps.positions]
+WAYS = [steps.texts, steps.weights, steps.heads, steps.positions]
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's count of bytes is Linux's")
 
 
@@ -50,9 +50,9 @@ def test_what_is_sent_is_what_the_formulas_say(n):
     rows = 4 * tokens.shape[0] * (tokens.shape[1] - 1) * SIZES["d_model"]  # bytes of what goes from layer to layer
     layers, share = SIZES["n_layers"], (n - 1) / n
     expected = {
-        steps.rows: 2 * share * weights,
+        steps.texts: 2 * share * weights,
         # Gathered once, and layers again for the way back; gloo scatters a sum by giving it to all.
-        steps.parameters: (3 * weights + in_layers) * share,
+        steps.weights: (3 * weights + in_layers) * share,
         steps.heads: 4 * layers * 2 * share * rows,
         steps.positions: 2 * layers * 2 * share * rows,
     }
@@ -64,7 +64,7 @@ def test_what_is_sent_is_what_the_formulas_say(n):
 def test_parameters_and_heads_are_held_in_parts():
     model, tokens = model_and_tokens()
     whole = sum(p.numel() for p in model.parameters())
-    assert sum(step.held for step in parallel.run(steps.parameters, 4, model, tokens)) == whole
+    assert sum(step.held for step in parallel.run(steps.weights, 4, model, tokens)) == whole
     cut = sum(p.numel() for name, p in model.named_parameters() if "layers" in name and p.ndim == 2)
     held = {step.held for step in parallel.run(steps.heads, 4, model, tokens)}
     assert len(held) == 1

@@ -27,7 +27,7 @@ from attnlib.parallel.ring import shard_positions
 from attnlib.parallel.traffic import bytes_sent
 from attnlib.training import fit
 
-__all__ = ["Step", "alone", "heads", "next_token_loss", "parameters", "positions", "rows", "train"]
+__all__ = ["Step", "alone", "heads", "next_token_loss", "positions", "texts", "train", "weights"]
 
 
 class Step(NamedTuple):
@@ -59,8 +59,8 @@ def alone(model: nn.Module, tokens: Tensor) -> Step:
     return Step(loss.item(), _gradients(model), _numbers(model.parameters()), *spent)
 
 
-def rows(model: nn.Module, tokens: Tensor) -> Step:
-    """Rows of the batch over processes; gradients are averaged."""
+def texts(model: nn.Module, tokens: Tensor) -> Step:
+    """Texts, rows of the batch, over processes; gradients are averaged."""
     shared, mine = DistributedDataParallel(model), tokens.chunk(dist.get_world_size())[dist.get_rank()]
     with _measured() as spent:
         loss = next_token_loss(shared(mine[:, :-1]).logits, mine[:, 1:])
@@ -68,8 +68,8 @@ def rows(model: nn.Module, tokens: Tensor) -> Step:
     return Step(loss.item(), _gradients(model), _numbers(model.parameters()), *spent)
 
 
-def parameters(model: nn.Module, tokens: Tensor) -> Step:
-    """Rows over processes, and weights too: each layer is gathered before it is used, and forgotten after."""
+def weights(model: nn.Module, tokens: Tensor) -> Step:
+    """Texts over processes, and weights too: each layer is gathered before it is used, and forgotten after."""
     for layer in model.layers:
         fully_shard(layer)
     fully_shard(model)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import StrMethodFormatter
 
 from attnlib.plotting.picture import CYCLE, INK, PALE, QUERY, WEIGHTS, Picture, in_style, label, new_figure
 
@@ -111,8 +112,10 @@ def lines(
         label(ax, labels if isinstance(labels[0], str) else labels[i])
         if share:
             ax.label_outer()
-    if "y" not in log:
-        for ax in axes[0]:
+    for ax in axes[0]:
+        if "y" in log:
+            _plain_numbers(ax)
+        else:
             _start_at_zero(ax)
     if legend_below:
         for ax in axes[0]:
@@ -199,6 +202,14 @@ def _start_at_zero(ax: Axes) -> None:
     low, high = ax.dataLim.intervaly
     if 0 <= low < high / 2:
         ax.set_ylim(bottom=0)
+
+
+def _plain_numbers(ax: Axes) -> None:
+    """Write 2.6 instead of 2.6 × 10⁰ where a logarithmic axis shows less than a power of ten."""
+    low, high = ax.get_ylim()
+    if 0.1 < low < high < 10 * low:
+        ax.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
 def _set_log(ax: Axes, log: str) -> None:
