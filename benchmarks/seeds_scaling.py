@@ -34,6 +34,13 @@ count embeddings.
 
 """
 
+LONGER = f"""
+## Three times the steps
+
+The largest model on the two largest amounts, {3 * STEPS} steps; the loss after every {3 * EVERY}.
+
+"""
+
 
 def letters() -> tuple[Tensor, Tensor]:
     """Letters to learn from and letters held out, as numbers below 128; texts in an order drawn once."""
@@ -43,7 +50,7 @@ def letters() -> tuple[Tensor, Tensor]:
     return codes[HELD_OUT:], codes[:HELD_OUT]
 
 
-def best_loss(width: int, read: Tensor, held_out: Tensor, seed: int) -> tuple[int, float]:
+def best_loss(width: int, read: Tensor, held_out: Tensor, seed: int, steps: int = STEPS) -> tuple[int, float]:
     """The number of weights in the layers, and the lowest loss on held-out letters."""
     torch.manual_seed(seed)
     model = GPT(GPTConfig(n_tokens=N_TOKENS, n_max=LENGTH, d_model=width, n_heads=4, n_layers=2))
@@ -54,7 +61,7 @@ def best_loss(width: int, read: Tensor, held_out: Tensor, seed: int) -> tuple[in
         return cross_entropy(model(rows[:, :-1]).logits.flatten(0, 1), rows[:, 1:].flatten())
 
     def batches(step: int) -> Tensor:
-        if step and step % EVERY == 0:
+        if step and step % (EVERY * steps // STEPS) == 0:
             found.append(evaluated())
         starts = torch.from_numpy(rng.integers(len(read) - LENGTH, size=ROWS))
         return read[starts[:, None] + torch.arange(LENGTH + 1)]
@@ -63,7 +70,7 @@ def best_loss(width: int, read: Tensor, held_out: Tensor, seed: int) -> tuple[in
     def evaluated() -> float:
         return float(np.mean([loss(model, part).item() for part in rows.split(128)]))
 
-    fit(model, batches, loss, steps=STEPS, lr=8e-3, schedule=warmup_cosine(STEPS // 10, STEPS), seed=seed)
+    fit(model, batches, loss, steps=steps, lr=8e-3, schedule=warmup_cosine(steps // 10, steps), seed=seed)
     found.append(evaluated())
     return sum(p.numel() for p in model.layers.parameters()), min(found)
 
@@ -76,7 +83,11 @@ def study() -> str:
         for n in LETTERS:
             runs = [best_loss(width, read[:n], held_out, seed) for seed in SEEDS]
             rows.append((f"{runs[0][0]:,}", f"{n:,}", *(f"{loss:.3f}" for _, loss in runs)))
-    return PAGE + table(rows)
+    longer = [rows[0], rows[1]]
+    for n in LETTERS[-2:]:
+        runs = [best_loss(WIDTHS[-1], read[:n], held_out, seed, 3 * STEPS) for seed in SEEDS]
+        longer.append((f"{runs[0][0]:,}", f"{n:,}", *(f"{loss:.3f}" for _, loss in runs)))
+    return PAGE + table(rows) + LONGER + table(longer)
 
 
 if __name__ == "__main__":

@@ -39,14 +39,10 @@ def _balance(d, n_layers, n_weights, P):
     return n_weights / (4 * n_layers * d)
 
 
-def _computed(n, P, pieces):
-    rows = np.arange(n).reshape(P if pieces == P else 2 * P, -1)
-    own = [rows[p] if pieces == P else np.concatenate([rows[p], rows[2 * P - 1 - p]]) for p in range(P)]
-    return np.array([(places + 1).sum() for places in own])
-
-
 def _pairs(n, P):
-    return _computed(n, P, P), _computed(n, P, 2 * P)
+    in_order, pieces = np.arange(n).reshape(P, -1), np.arange(n).reshape(2 * P, -1)
+    from_both_ends = np.concatenate([pieces[:P], pieces[P:][::-1]], axis=1)
+    return (in_order + 1).sum(1), (from_both_ends + 1).sum(1)
 
 
 def _without_itself(n, P):
