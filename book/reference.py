@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "models": ("bert", "gpt", "unsharing", "vit", "detr", "matching", "detecting", "clip", "flamingo", "dalle"),
     "pretraining": (),
     "ngrams": (),
-    "probes": ("alignment", "gaps", "influence", "rollout"),
+    "probes": ("alignment", "gaps", "influence", "pytest", "rollout"),
     "interventions": (),
     "plotting": (),
     "course": ("display", "environment", "grading", "lessons", "claims", "symbols"),
