@@ -49,7 +49,7 @@ def cut(
     .attention.self``, ``gpt.transformer.h[0].attn`` and ``t5.decoder.block[0].layer[0].SelfAttention``. Fast kernels
     are switched off where they take no such mask.
 
-    Raises ``TypeError`` for any other module, ``ValueError`` for a head or a position that is not there, another
+    Raises ``TypeError`` for any other module, ``ValueError`` for none at all, for a head or a position that is not there, another
     number of sequences, or a model that runs with a cache, and so not on all positions.
 
     Source: Geva et al. (2023), *attention knockout*.
@@ -61,6 +61,8 @@ def cut(
     [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     layers = [attentions] if isinstance(attentions, nn.Module) else list(attentions)
+    if not layers:
+        raise ValueError("attentions must hold at least one; got none")
     heads = None if heads is None else check_integers("heads", heads)
     for layer in layers:
         if not isinstance(layer, MultiHeadAttention | nn.MultiheadAttention) and not is_published(layer):

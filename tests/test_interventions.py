@@ -97,6 +97,8 @@ def test_bad_arguments_are_named(layer, x):
         cut(nn.Linear(2, 2), [0], [0]),
     ):
         pass
+    with pytest.raises(ValueError, match="attentions must hold at least one; got none"), cut([], [0], [0]):
+        pass
     with pytest.raises(ValueError, match="heads must lie between 0 and 3; got 4"), cut(layer, [0], [0], heads=[4]):
         pass
     with cut(layer, [0, 0], [0, 0]), pytest.raises(ValueError, match="query must hold an entry for each of the 3"):

@@ -3,7 +3,18 @@
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+from transformers import (
+    BertConfig,
+    BertModel,
+    BloomConfig,
+    BloomModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MistralConfig,
+    MistralForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from attnlib import MultiHeadAttention, plotting
 from attnlib.models import BERT, GPT, BERTConfig
@@ -62,6 +73,7 @@ def test_the_maps_of_torch_and_of_encoder_and_decoder():
     assert plotting.attention_sheet([m[0] for m in attention_maps(bert, tokens).values()], title="One layer")
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("nested", [True, False])
 def test_torchs_stack_keeps_its_weights_off_its_fast_road(nested):
     torch.manual_seed(0)
@@ -104,6 +116,26 @@ def test_one_attention_of_hugging_face_alone_or_inside_another_model():
     torch.testing.assert_close((weights @ values).transpose(1, 2).reshape(2, 6, 24), alone(x)[0], atol=1e-6, rtol=0)
 
 
+def test_a_model_whose_attention_cannot_be_exchanged_returns_its_weights():
+    model = BloomModel(BloomConfig(vocab_size=50, hidden_size=24, n_layer=2, n_head=4)).eval()
+    tokens = torch.randint(50, (2, 6))
+    maps = attention_maps(model, tokens)
+    assert list(maps) == ["layer 0", "layer 1"]
+    assert torch.equal(maps["layer 1"], model(tokens, output_attentions=True).attentions[1])
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_grouped_heads_and_windows_of_others(implementation):
+    sizes = dict(vocab_size=50, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32)
+    model = MistralForCausalLM(MistralConfig(**sizes, num_key_value_heads=2, sliding_window=3)).eval()
+    tokens = torch.randint(50, (2, 6))
+    model.set_attn_implementation("eager")
+    wanted = model(tokens, output_attentions=True).attentions
+    model.set_attn_implementation(implementation)
+    for mine, theirs in zip(attention_maps(model, tokens).values(), wanted, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=0)
+
+
 def test_what_has_no_attention_is_named():
     with pytest.raises(ValueError, match="none has run"):
         attention_maps(nn.Linear(2, 2), torch.ones(1, 2))
@@ -112,7 +144,7 @@ def test_what_has_no_attention_is_named():
         def forward(self, x):
             return (x @ x.mT).softmax(-1) @ x
 
-    with pytest.raises(ValueError, match="SomeAttention can be probed, but keeps its weights to itself"):
+    with pytest.raises(ValueError, match="SomeAttention can be probed, but not watched"):
         attention_maps(nn.Sequential(SomeAttention()), torch.ones(1, 2, 2))
     with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module; got function"):
         attention_maps(lambda x: x, torch.ones(1, 2))

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Maps", "attention_maps"]
 
+# What models of `transformers` call the weights that they return, and what we call them.
+RETURNED = {
+    "attentions": "layer",
+    "encoder_attentions": "encoder layer",
+    "decoder_attentions": "decoder layer",
+    "cross_attentions": "cross layer",
+}
+
 
 class Maps(dict):
     """Weights by the name of the attention, and the ``output`` of the model that they have made.
@@ -35,7 +43,8 @@ def attention_maps(model: nn.Module, *inputs: Any, **options: Any) -> Maps:
 
     Weights are ``(batch, heads, n_q, n_k)``. Names are those of the modules, in the order in which they ran; one that
     runs several times, as a shared layer does, has the number of the time after it. Found are
-    `attnlib.nn.MultiHeadAttention`, `torch.nn.MultiheadAttention`, and the attentions of models of `transformers`.
+    `attnlib.nn.MultiHeadAttention`, `torch.nn.MultiheadAttention`, and the attentions of models of `transformers`;
+    in those few whose attention cannot be exchanged, as Bloom's, they are named "layer 0" and so on.
 
     There is one pass, and these weights have made its ``output``. Fast kernels keep none, so that they are switched
     off in it: torch's layers go without their fast path and nested tensors (``need_weights=True``), those of
@@ -58,9 +67,12 @@ def attention_maps(model: nn.Module, *inputs: Any, **options: Any) -> Maps:
     with ExitStack() as stack:
         stack.callback(lambda: [setattr(module, "training", mode) for module, mode in modes])
         model.eval()
-        for name, module in model.named_modules():
-            _watch(module, name or "attention", seen, stack)
-        output = model(*inputs, **options)
+        watched = [_watch(module, name or "attention", seen, stack) for name, module in model.named_modules()]
+        returns = not any(watched) and hasattr(getattr(model, "config", None), "output_attentions")
+        output = model(*inputs, **options, **({"output_attentions": True} if returns else {}))
+        if returns:
+            found = {word: getattr(output, name, None) or () for name, word in RETURNED.items()}
+            seen += [(f"{word} {i}", w) for word, some in found.items() for i, w in enumerate(some) if w is not None]
     if not seen:
         raise ValueError(
             "model must have an attention of attnlib, torch or transformers that runs on these inputs; none has run"
@@ -69,21 +81,21 @@ def attention_maps(model: nn.Module, *inputs: Any, **options: Any) -> Maps:
     return Maps(_named(seen), output=output)
 
 
-def _watch(module: nn.Module, name: str, seen: list[tuple[str, Tensor]], stack: ExitStack) -> None:
-    """Make an attention keep its weights while it runs."""
+def _watch(module: nn.Module, name: str, seen: list[tuple[str, Tensor]], stack: ExitStack) -> bool:
+    """Make an attention keep its weights while it runs; is it one?"""
     if isinstance(module, MultiHeadAttention):
         asked: dict[str, Any] = {"weights": True}
     elif isinstance(module, nn.MultiheadAttention):
         asked = {"need_weights": True, "average_attn_weights": False}
     elif is_published(module):
         stack.enter_context(diverted(module, keep=lambda weights: seen.append((name, weights))))
-        return
+        return True
     elif isinstance(module, nn.TransformerEncoder):
         stack.callback(setattr, module, "use_nested_tensor", module.use_nested_tensor)
         module.use_nested_tensor = False  # whose attention has no weights
-        return
+        return False
     else:
-        return
+        return False
 
     def ask(module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
         return (), as_keywords(module, args, options) | asked
@@ -93,6 +105,7 @@ def _watch(module: nn.Module, name: str, seen: list[tuple[str, Tensor]], stack: 
 
     stack.callback(module.register_forward_pre_hook(ask, with_kwargs=True).remove)
     stack.callback(module.register_forward_hook(keep).remove)
+    return True
 
 
 def _strange(model: nn.Module) -> str:
@@ -100,7 +113,7 @@ def _strange(model: nn.Module) -> str:
     kinds = (MultiHeadAttention, nn.MultiheadAttention)
     names = {type(m).__name__ for m in model.modules() if not (isinstance(m, kinds) or is_published(m))}
     found = sorted(name for name in names if "attention" in name.lower())
-    return f". {', '.join(found)} can be probed, but keeps its weights to itself" if found else ""
+    return f". {', '.join(found)} can be probed, but not watched" if found else ""
 
 
 def _named(seen: list[tuple[str, Tensor]]) -> dict[str, Tensor]:
