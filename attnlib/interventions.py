@@ -49,8 +49,8 @@ def cut(
     .attention.self``, ``gpt.transformer.h[0].attn`` and ``t5.decoder.block[0].layer[0].SelfAttention``. Fast kernels
     are switched off where they take no such mask.
 
-    Raises ``TypeError`` for any other module, ``ValueError`` for none at all, for a head or a position that is not there, another
-    number of sequences, or a model that runs with a cache, and so not on all positions.
+    Raises ``TypeError`` for any other module, ``ValueError`` for none at all, for a head or a position that is not
+    there, another number of sequences, or a model that runs with a cache, and so not on all positions.
 
     Source: Geva et al. (2023), *attention knockout*.
 

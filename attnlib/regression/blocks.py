@@ -58,7 +58,8 @@ def in_tiles(
         for start in range(0, len(group), size):
             work(group[start : start + size], near)
 
-    for _ in _each(one, tiles(q, TILE)):
+    groups = tiles(q, TILE)
+    for _ in map(one, groups) if len(groups) == 1 else _each(one, iter(groups)):
         pass
 
 
