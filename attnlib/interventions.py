@@ -45,9 +45,9 @@ def cut(
     all positions. ``heads`` names some of the heads; all of them, unless given. A query with nothing left gets zeros.
 
     ``attentions`` are `attnlib.nn.MultiHeadAttention`, `torch.nn.MultiheadAttention` (where a query with nothing left
-    would get NaN, and is refused), or the attentions of models of `transformers`, such as ``bert.encoder.layer[0]
-    .attention.self``, ``gpt.transformer.h[0].attn`` and ``t5.decoder.block[0].layer[0].SelfAttention``. Fast kernels
-    are switched off where they take no such mask.
+    would get NaN, and is refused), or the attentions of models of `transformers`, such as those at
+    ``bert.encoder.layer[0].attention.self``, ``gpt.transformer.h[0].attn`` and
+    ``t5.decoder.block[0].layer[0].SelfAttention``. Fast kernels are switched off where they take no such mask.
 
     Raises ``TypeError`` for any other module, ``ValueError`` for none at all, for a head or a position that is not
     there, another number of sequences, or a model that runs with a cache, and so not on all positions.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
@@ -174,6 +176,7 @@ def test_torchs_layers_are_cut_whatever_their_road(x):
     torch.testing.assert_close(stack(x)[:, 1:] == before[:, 1:], torch.zeros(3, 5, 16, dtype=torch.bool))
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_what_torch_answers_with_nan_is_refused(x):
     theirs = nn.MultiheadAttention(16, 4, batch_first=True).double()
     words = "cut leaves query 2 of sequence 1 nothing to read, for which torch's MultiheadAttention gives NaN"
@@ -245,5 +248,8 @@ def test_a_cut_in_hugging_faces_gpt_is_that_in_ours():
     cache = theirs(tokens, use_cache=True).past_key_values
     with cut(attentions, None, [0, 0]), pytest.raises(ValueError, match="run the model without a cache"):
         theirs(tokens[:, :1], past_key_values=cache)
+    with cut(attentions, None, [0, 0]):
+        copy = deepcopy(theirs)
+    torch.testing.assert_close(copy(tokens).logits, theirs(tokens).logits, atol=1e-5, rtol=0)
     with pytest.raises(TypeError, match="got GPT2Block"), cut(theirs.transformer.h[0], None, [0, 0]):
         pass

@@ -27,7 +27,6 @@ __all__ = ["as_keywords", "diverted", "is_published"]
 
 NAME = "attnlib"
 _plans: WeakKeyDictionary[nn.Module, list[tuple[Closing | None, Keeping | None]]] = WeakKeyDictionary()
-_fast: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()  # would it hide the future where no mask does?
 
 
 def is_published(module: nn.Module) -> bool:
@@ -54,9 +53,10 @@ def diverted(module: nn.Module, *, close: Closing | None = None, keep: Keeping |
 
     AttentionInterface.register(NAME, _attend)
     config, plans = module.config, _plans.setdefault(module, [])
-    if config._attn_implementation != NAME:
-        _fast[module] = config._attn_implementation not in (None, "eager")
+    before = config._attn_implementation
     module.config = copy(config)
+    if before != NAME:  # a fast kernel hides the future without a mask; a copy of the model must know it too
+        module.config._hides_the_future = before not in (None, "eager")
     module.config._attn_implementation_internal = NAME  # of this copy alone, not of the configurations inside
     plans.append((close, keep))
     try:
@@ -88,7 +88,8 @@ def _attend(
     """What `transformers` calls: queries are ``(batch, heads, n_q, d)``, what comes out ``(batch, n_q, heads, d)``."""
     batch, heads, n_q, n_k = *query.shape[:3], key.shape[2]
     added = _added(module, query, n_k, attention_mask, options)
-    closed = [close(batch, heads, n_q, n_k) for close, _ in _plans[module] if close is not None]
+    plans = _plans.get(module, ())  # a copy that somebody made in the meantime has none
+    closed = [close(batch, heads, n_q, n_k) for close, _ in plans if close is not None]
     empty = None
     if closed:
         lowest = torch.finfo(query.dtype).min / 2  # where it says "hidden", and is no number to go on with
@@ -99,7 +100,7 @@ def _attend(
     out, weights = _plain(module)(module, query, key, value, added, **options)
     if empty is not None:
         out, weights = out.masked_fill(empty.transpose(1, 2), 0.0), weights.masked_fill(empty, 0.0)
-    for _, keep in _plans[module]:
+    for _, keep in plans:
         if keep is not None:
             keep(weights)
     return out, weights
@@ -113,7 +114,7 @@ def _added(
     if mask is None:
         causal = options.get("is_causal")
         causal = getattr(module, "is_causal", True) if causal is None else causal
-        if not (causal and n_q > 1 and _fast[module]):
+        if not (causal and n_q > 1 and module.config._hides_the_future):
             return None
         mask = torch.ones(n_q, n_k, dtype=torch.bool, device=query.device).tril(n_k - n_q)
     if not isinstance(mask, Tensor) or mask.ndim not in (2, 4) or (mask.ndim == 2 and mask.shape != (n_q, n_k)):
