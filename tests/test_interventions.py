@@ -245,6 +245,9 @@ def test_a_cut_in_hugging_faces_gpt_is_that_in_ours():
     places = dict(query=[[3, 5], [0]], key=[[0, 1, 2], [0]])  # query 0 of the second sequence has nothing left
     with torch.no_grad(), cut(attentions, **places), cut([layer.self_attention for layer in ours.layers], **places):
         torch.testing.assert_close(theirs(tokens).logits, ours(tokens).logits, atol=1e-5, rtol=0)
+    with cut(attentions, **places):
+        theirs(tokens).logits.sum().backward()
+    assert all(p.grad.isfinite().all() for p in theirs.parameters())
     cache = theirs(tokens, use_cache=True).past_key_values
     with cut(attentions, None, [0, 0]), pytest.raises(ValueError, match="run the model without a cache"):
         theirs(tokens[:, :1], past_key_values=cache)

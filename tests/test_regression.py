@@ -205,6 +205,17 @@ def test_keys_out_of_reach_change_no_digit(kernel, degree, d):
     )
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_what_a_gaussian_leaves_out_weighs_less_than_rounding(d):
+    q, k = problem(n=50, d=d)[0] / 0.02, problem(n=3000, d=d, seed=1)[0] / 0.02
+    for query in q:
+        kept = []
+        in_tiles(lambda rows, near, kept=kept: kept.append(near), query[None], k, gaussian=True)
+        logs = -np.square(query - k).sum(axis=1) / 2
+        weights = np.exp(logs - logs.max())
+        assert np.delete(weights, kept[0]).sum() < 1e-16 * weights.sum()
+
+
 def test_most_keys_are_out_of_reach_where_the_bandwidth_is_small():
     q, seen = problem(n=2000)[0] / 0.02, []
     in_tiles(lambda rows, near: seen.append((len(rows), near)), q, q, gaussian=True)

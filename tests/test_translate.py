@@ -85,8 +85,9 @@ def test_unknown_words_are_named_with_their_place(folder, capsys, monkeypatch):
     assert "text 2 must have words that the translator was trained on; got 'bald'" in ended(
         capsys, folder, "du bist da", "du bist bald"
     )
-    piped(monkeypatch, "du bist da\ndu bleibst\n")
-    assert "line 2 must have words that the translator was trained on; got 'bleibst'" in ended(capsys, folder)
+    monkeypatch.setattr(__main__, "TOGETHER", 2)
+    piped(monkeypatch, "du bist da\n\ndu bist da\ndu bleibst\n")
+    assert "line 4 must have words that the translator was trained on; got 'bleibst'" in ended(capsys, folder)
     assert "--longest: must be at least 1; got 0" in ended(capsys, folder, "--longest", "0")
 
 
