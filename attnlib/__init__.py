@@ -18,7 +18,7 @@ _NAMES = {
     "course.grading": ["check", "hint", "progress", "solution"],
     "masks": ["causal", "padding"],
     "nn": ["MultiHeadAttention", "Transformer", "TransformerConfig", "merge_heads", "split_heads"],
-    "regression": ["NadarayaWatson"],
+    "regression": ["NadarayaWatson", "NadarayaWatsonClassifier"],
     "scores": ["additive", "bilinear", "dot", "gaussian", "scaled_dot", "squared_distance"],
 }
 _MODULES = {

@@ -1,11 +1,26 @@
-"""What the command lines take: each reads one word, or says what is wrong with it."""
+"""What the command lines take: each function reads one word, or says what is wrong with it."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+import os
+from argparse import ArgumentParser, ArgumentTypeError
 from math import isfinite
+from typing import NoReturn
 
-__all__ = ["count", "folder_name", "rate", "seed", "size"]
+__all__ = ["OneLineParser", "count", "folder_name", "rate", "seed", "size"]
+
+
+class OneLineParser(ArgumentParser):
+    """Says what is wrong in one line, and once a machine, though several processes were given the same arguments.
+
+    >>> OneLineParser(prog="python -m attnlib.translation").prog
+    'python -m attnlib.translation'
+    """
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with status 2."""
+        said = f"{self.prog.removeprefix('python -m ')}: {message}\n"
+        self.exit(2, said if os.environ.get("LOCAL_RANK", "0") == "0" else None)
 
 
 def size(text: str) -> int:

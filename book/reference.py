@@ -49,7 +49,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "parallel": ("steps",),
     "pretraining": (),
     "ngrams": (),
-    "probes": ("alignment", "gaps", "influence", "rollout"),
+    "probes": ("alignment", "gaps", "influence", "pytest", "rollout"),
     "interventions": (),
     "plotting": (),
     "course": ("display", "environment", "grading", "lessons", "claims", "symbols", "formulas", "reading"),

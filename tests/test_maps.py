@@ -3,9 +3,20 @@
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+from transformers import (
+    BertConfig,
+    BertModel,
+    BloomConfig,
+    BloomModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MistralConfig,
+    MistralForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
-from attnlib import plotting
+from attnlib import MultiHeadAttention, plotting
 from attnlib.models import BERT, GPT, BERTConfig
 from attnlib.probes import attention_maps
 
@@ -16,12 +27,19 @@ def test_ours_and_hugging_faces_maps_are_the_same():
     ours, tokens = GPT.from_huggingface(theirs).train(), torch.randint(50, (2, 7))
     found, wanted = attention_maps(ours, tokens), attention_maps(theirs, tokens)
     assert list(found) == ["layers.0.self_attention", "layers.1.self_attention"]
-    assert list(wanted) == ["layer 0", "layer 1"]
+    assert list(wanted) == ["transformer.h.0.attn", "transformer.h.1.attn"]
+    torch.testing.assert_close(wanted.output.logits, theirs.eval()(tokens).logits, atol=1e-6, rtol=0)
+    torch.testing.assert_close(found.output.logits, ours.eval()(tokens).logits, atol=1e-6, rtol=0)
     for mine, other in zip(found.values(), wanted.values(), strict=True):
         torch.testing.assert_close(mine, other, atol=1e-6, rtol=0)
-    assert ours.training
     assert theirs.config._attn_implementation == "sdpa"
     assert not ours.layers[0].self_attention._forward_hooks
+
+
+def test_modes_are_those_of_before():
+    model = nn.Sequential(MultiHeadAttention(8, 2).eval(), nn.Identity())
+    attention_maps(model, torch.randn(1, 3, 8))
+    assert [module.training for module in model.modules()][:2] == [True, False]
 
 
 def test_a_shared_layer_has_a_map_for_each_time():
@@ -41,17 +59,93 @@ def test_the_maps_of_torch_and_of_encoder_and_decoder():
     tokens = torch.randint(2, 50, (1, 6))
     maps = attention_maps(t5, input_ids=tokens, decoder_input_ids=tokens[:, :4])
     assert {name: tuple(m.shape[-2:]) for name, m in maps.items()} == {
-        **{f"encoder layer {i}": (6, 6) for i in range(2)},
-        **{f"decoder layer {i}": (4, 4) for i in range(2)},
-        **{f"cross layer {i}": (4, 6) for i in range(2)},
+        **{f"encoder.block.{i}.layer.0.SelfAttention": (6, 6) for i in range(2)},
+        **{f"decoder.block.{i}.layer.0.SelfAttention": (4, 4) for i in range(2)},
+        **{f"decoder.block.{i}.layer.1.EncDecAttention": (4, 6) for i in range(2)},
     }
+    t5.eval().set_attn_implementation("eager")
+    said = t5(input_ids=tokens, decoder_input_ids=tokens[:, :4], output_attentions=True)
+    wanted = (*said.encoder_attentions, *said.decoder_attentions, *said.cross_attentions)
+    found = [maps[name] for name in sorted(maps, key=lambda name: ("decoder" in name, "EncDec" in name, name))]
+    for mine, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=0)
     bert = BertModel(BertConfig(vocab_size=50, hidden_size=24, num_hidden_layers=1, num_attention_heads=3))
     assert plotting.attention_sheet([m[0] for m in attention_maps(bert, tokens).values()], title="One layer")
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("nested", [True, False])
+def test_torchs_stack_keeps_its_weights_off_its_fast_road(nested):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=nested).eval()
+    x, padded = torch.randn(3, 5, 8), torch.arange(5) >= torch.tensor([5, 3, 2])[:, None]
+    maps = attention_maps(model, x, src_key_padding_mask=padded)
+    assert list(maps) == ["layers.0.self_attn", "layers.1.self_attn"]
+    assert model.use_nested_tensor == nested
+    with torch.no_grad():
+        said = model(x, src_key_padding_mask=padded)
+    torch.testing.assert_close(maps.output[~padded], said[~padded], atol=1e-6, rtol=0)
+    first = MultiHeadAttention.from_torch(model.layers[0].self_attn)
+    torch.testing.assert_close(
+        maps["layers.0.self_attn"], first(x, mask=~padded[:, None, None], weights=True).weights, atol=1e-6, rtol=0
+    )
+    alone = nn.MultiheadAttention(8, 2)
+    (weights,) = attention_maps(alone, x[0], x[0], x[0], None, False).values()  # need_weights=False, by place
+    assert weights.shape == (1, 2, 5, 5)
+
+
+def test_one_attention_of_hugging_face_alone_or_inside_another_model():
+    class Inside(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bert = BertModel(
+                BertConfig(vocab_size=50, hidden_size=24, num_hidden_layers=1, num_attention_heads=3)
+            )
+            self.top = MultiHeadAttention(24, 2)
+
+        def forward(self, tokens):
+            return self.top(self.bert(tokens).last_hidden_state).out
+
+    model = Inside()
+    maps = attention_maps(model, torch.randint(50, (2, 6)))
+    assert {name: m.shape[1] for name, m in maps.items()} == {"bert.encoder.layer.0.attention.self": 3, "top": 2}
+    alone, x = model.bert.encoder.layer[0].attention.self.eval(), torch.randn(2, 6, 24)
+    (weights,) = attention_maps(alone, x).values()
+    values = alone.value(x).view(2, 6, 3, 8).transpose(1, 2)  # (batch, heads, n, d_head)
+    torch.testing.assert_close((weights @ values).transpose(1, 2).reshape(2, 6, 24), alone(x)[0], atol=1e-6, rtol=0)
+
+
+def test_a_model_whose_attention_cannot_be_exchanged_returns_its_weights():
+    model = BloomModel(BloomConfig(vocab_size=50, hidden_size=24, n_layer=2, n_head=4)).eval()
+    tokens = torch.randint(50, (2, 6))
+    maps = attention_maps(model, tokens)
+    assert list(maps) == ["layer 0", "layer 1"]
+    assert torch.equal(maps["layer 1"], model(tokens, output_attentions=True).attentions[1])
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_grouped_heads_and_windows_of_others(implementation):
+    sizes = dict(vocab_size=50, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32)
+    model = MistralForCausalLM(MistralConfig(**sizes, num_key_value_heads=2, sliding_window=3)).eval()
+    tokens = torch.randint(50, (2, 6))
+    model.set_attn_implementation("eager")
+    wanted = model(tokens, output_attentions=True).attentions
+    model.set_attn_implementation(implementation)
+    for mine, theirs in zip(attention_maps(model, tokens).values(), wanted, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=0)
 
 
 def test_what_has_no_attention_is_named():
     with pytest.raises(ValueError, match="none has run"):
         attention_maps(nn.Linear(2, 2), torch.ones(1, 2))
+
+    class SomeAttention(nn.Module):
+        def forward(self, x):
+            return (x @ x.mT).softmax(-1) @ x
+
+    with pytest.raises(ValueError, match="SomeAttention can be probed, but not watched"):
+        attention_maps(nn.Sequential(SomeAttention()), torch.ones(1, 2, 2))
     with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module; got function"):
         attention_maps(lambda x: x, torch.ones(1, 2))
     with pytest.raises(ValueError, match=r"a key for each token; got \(2, 3, 3\) for layer 0"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from attnlib import NadarayaWatson, data, kernels
+from attnlib import NadarayaWatson, NadarayaWatsonClassifier, data, kernels
+from attnlib.regression.bandwidth_search import search_bandwidth
+from attnlib.regression.blocks import in_tiles
+from attnlib.regression.leave_one_out import squared_error_and_slope
 from attnlib.regression.local_line import local_lines
 
 with warnings.catch_warnings(action="ignore"):
@@ -132,9 +137,23 @@ def test_lives_in_pipelines_and_searches():
     assert search.best_score_ > 0.8
 
 
-@parametrize_with_checks([NadarayaWatson(bandwidth=1.0), NadarayaWatson(bandwidth=1.0, degree=1)])
+@parametrize_with_checks(
+    [NadarayaWatson(bandwidth=1.0), NadarayaWatson(bandwidth=1.0, degree=1), NadarayaWatsonClassifier(bandwidth=1.0)]
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+def test_no_check_is_skipped_where_scipy_takes_other_arrays():
+    code = """
+from sklearn.utils.estimator_checks import check_estimator
+from attnlib import NadarayaWatson, NadarayaWatsonClassifier
+found = [one for kind in (NadarayaWatson, NadarayaWatsonClassifier) for one in check_estimator(kind(bandwidth=1.0))]
+print(len(found) > 100, {one["status"] for one in found})
+"""
+    environment = os.environ | {"SCIPY_ARRAY_API": "1"}  # read when scipy is loaded
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert said.stdout == "True {'passed'}\n"
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc, which Linux has")
@@ -149,6 +168,178 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 """
     peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert peak < 500 * 2**10, f"{peak / 2**10:.0f} MiB"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc, which Linux has")
+def test_memory_grows_by_little_more_than_what_comes_in_and_goes_out():
+    code = """
+import numpy as np
+from attnlib import NadarayaWatson
+
+def peak():
+    return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+
+rng = np.random.default_rng(0)
+model = NadarayaWatson(bandwidth=0.1).fit(rng.normal(size=(1000, 1)), rng.normal(size=1000))
+model.predict(rng.normal(size=(10_000, 1)))
+before = peak()
+model.predict(rng.normal(size=(1_000_000, 1)))
+print((peak() - before) / 2**10)
+"""
+    grown = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert grown < 120, f"{grown:.0f} MiB for a million queries"  # all weights would be 7,600
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.filterwarnings("ignore:.*queries have no data")
+def test_keys_out_of_reach_change_no_digit(kernel, degree, d):
+    X, y = problem(n=700, d=d)
+    queries = np.concatenate([problem(n=400, d=d, seed=1)[0], [[30.0] * d]])
+    model = NadarayaWatson(kernel, bandwidth=0.05 * d, degree=degree, empty="nearest").fit(X, y)
+    weights = model.weights(queries)
+    scale = np.maximum(1, abs(weights).sum(axis=1))
+    np.testing.assert_allclose(
+        model.predict(queries) / scale, weights @ y / scale, rtol=0, atol=1e-8 if degree else 1e-14
+    )
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_what_a_gaussian_leaves_out_weighs_less_than_rounding(d):
+    q, k = problem(n=50, d=d)[0] / 0.02, problem(n=3000, d=d, seed=1)[0] / 0.02
+    for query in q:
+        kept = []
+        in_tiles(lambda rows, near, kept=kept: kept.append(near), query[None], k, gaussian=True)
+        logs = -np.square(query - k).sum(axis=1) / 2
+        weights = np.exp(logs - logs.max())
+        assert np.delete(weights, kept[0]).sum() < 1e-16 * weights.sum()
+
+
+def test_most_keys_are_out_of_reach_where_the_bandwidth_is_small():
+    q, seen = problem(n=2000)[0] / 0.02, []
+    in_tiles(lambda rows, near: seen.append((len(rows), near)), q, q, gaussian=True)
+    assert sum(rows for rows, _ in seen) == 2000
+    assert np.mean([2000 if isinstance(near, slice) else len(near) for _, near in seen]) < 500
+
+
+@pytest.mark.filterwarnings("ignore:the search for 3 bandwidths")  # by the simplex, on a slow machine
+@pytest.mark.parametrize("d", [3, 6])
+def test_the_slope_is_that_of_the_error_and_leads_at_least_as_low_as_the_simplex(d):
+    X, y = problem(n=60, d=d)
+    X[:, 2] *= 100
+    error, h = NadarayaWatson(bandwidth=1.0).fit(X, y)._loo_error, np.where(np.arange(d) == 2, 150.0, 1.5)
+    squared, slope = squared_error_and_slope(X, y[:, None], h)
+    assert squared == pytest.approx(error(h) ** 2)
+    for c in range(d):
+        step = np.exp(1e-5 * (np.arange(d) == c))
+        difference = (error(h * step) ** 2 - error(h / step) ** 2) / 2e-5
+        assert slope[c] == pytest.approx(difference, rel=1e-5)
+    found = NadarayaWatson().fit(X, y)
+    assert found.bandwidth_.shape == (d,)
+    if d == 3:
+        assert found.loo_error() <= error(search_bandwidth(X, error)) * (1 + 1e-6)
+
+
+def test_ten_features_take_seconds_and_few_evaluations(monkeypatch):
+    X, y = problem(n=200, d=10)
+    seen = []
+    counted = lambda *a: (seen.append(1), squared_error_and_slope(*a))[1]  # noqa: E731
+    monkeypatch.setattr("attnlib.regression.nadaraya_watson.squared_error_and_slope", counted)
+    NadarayaWatson().fit(X, y)
+    assert 50 < len(seen) < 1000
+
+
+@pytest.mark.parametrize(("d", "degree"), [(1, 0), (3, 0), (1, 1)])
+def test_a_long_search_says_so_before(monkeypatch, d, degree):
+    X, y = problem(n=15, d=d)
+    with warnings.catch_warnings(action="error"):
+        NadarayaWatson(degree=degree).fit(X, y)  # quick, and silent
+    monkeypatch.setattr("attnlib.regression.bandwidth_search.LONG", 0.0)
+    bars = []
+    monkeypatch.setattr("tqdm.auto.tqdm", lambda **options: bars.append(mock.Mock(**options)) or bars[-1])
+    monkeypatch.setenv("TQDM_DISABLE", "0")
+    with pytest.warns(
+        UserWarning, match=rf"the search for {d} bandwidths? will take about \d+ s.*leaves it out"
+    ) as said:
+        NadarayaWatson(degree=degree).fit(X, y)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert bars[0].update.call_count > 30
+    bars[0].close.assert_called_once()
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    with pytest.warns(UserWarning, match="the search"):
+        NadarayaWatson(degree=degree).fit(X, y)
+    assert len(bars) == 1
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_standard_errors_are_those_of_a_bootstrap(degree):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, size=(400, 1))
+    y = np.sin(X[:, 0]) + (0.1 + 0.2 * X[:, 0]) * rng.normal(size=400)  # noise that grows
+    queries, model = np.array([[0.5], [1.5], [2.5], [3.5]]), NadarayaWatson(bandwidth=0.2, degree=degree)
+    drawn = [rng.integers(400, size=400) for _ in range(500)]
+    moved = np.std([clone(model).fit(X[i], y[i]).predict(queries) for i in drawn], axis=0)
+    np.testing.assert_allclose(model.fit(X, y).standard_error(queries), moved, rtol=0.2)
+    assert moved[-1] > 2 * moved[0]
+
+
+def test_intervals_hold_as_many_new_observations_as_they_say():
+    rng = np.random.default_rng(1)
+    X, new = rng.uniform(0, 4, size=(2, 3000, 2))
+    y, seen = (np.sin(x[:, :1] + [0.0, 1.0]) + 0.2 * x[:, :1] * rng.normal(size=(3000, 2)) for x in (X, new))
+    model = NadarayaWatson(bandwidth=0.3).fit(X, y)
+    for level in (0.5, 0.95):
+        low, high = model.predict_interval(new, level)
+        assert low.shape == (3000, 2)
+        np.testing.assert_allclose(((low < seen) & (seen < high)).mean(axis=0), level, atol=0.04)
+    with pytest.raises(ValueError, match="level must be at least 0 and below 1; got 1"):
+        model.predict_interval(new, 1)
+
+
+def test_a_lonely_points_noise_is_that_of_the_others():
+    X, y = problem(n=50)
+    X[0] = 9.0
+    model = NadarayaWatson("box", bandwidth=0.5).fit(X, y)
+    assert np.isfinite(model.standard_error([[9.0]])).all()
+
+
+def labelled(n=150):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    return X, np.array(["low", "middle", "high"])[np.digitize(X.sum(axis=1), [-1, 1])]
+
+
+def test_the_classifier_is_the_weighted_share_of_each_label():
+    X, y = labelled()
+    model = NadarayaWatsonClassifier(bandwidth=0.4).fit(X, y)
+    queries = np.random.default_rng(1).normal(size=(20, 2))
+    squares = np.square((queries[:, None] - X) / 0.4).sum(axis=2)
+    weights = np.exp(-squares / 2) / np.exp(-squares / 2).sum(axis=1, keepdims=True)
+    wanted = np.stack([weights[:, y == label].sum(axis=1) for label in ("high", "low", "middle")], axis=1)
+    np.testing.assert_allclose(model.predict_proba(queries), wanted, atol=1e-12)
+    assert model.predict(queries).tolist() == [model.classes_[i] for i in wanted.argmax(axis=1)]
+    assert NadarayaWatsonClassifier().fit(X, y).score(X, y) > 0.9
+
+
+def test_the_classifiers_search_is_that_of_the_brier_score():
+    X, y = labelled(60)
+    found = NadarayaWatsonClassifier().fit(X, y).regression_
+    assert found.loo_error() <= NadarayaWatson(bandwidth=[0.5, 0.5]).fit(X, found.y_).loo_error()
+    search = GridSearchCV(NadarayaWatsonClassifier(), {"bandwidth": [0.3, 50.0]}).fit(X, y)
+    assert search.best_params_["bandwidth"] == 0.3
+
+
+def test_a_label_that_is_out_of_reach():
+    X, y = [[0.0], [0.5], [9.0]], [1, 1, 2]
+    for empty, wanted in {"mean": [2 / 3, 1 / 3], "nearest": [0, 1]}.items():
+        model = NadarayaWatsonClassifier("box", bandwidth=1.0, empty=empty).fit(X, y)
+        with pytest.warns(UserWarning, match="1 of 1 queries have no data"):
+            np.testing.assert_allclose(model.predict_proba([[5.0]]), [wanted])
+    with pytest.raises(ValueError, match="empty must be one of 'mean', 'nearest'; got 'nan'"):
+        NadarayaWatsonClassifier(bandwidth=1.0, empty="nan").fit(X, y)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        NadarayaWatsonClassifier(bandwidth=1.0).fit(X, [0.1, 0.2, 0.3])
 
 
 @pytest.mark.parametrize("offset", [0, 1e6])

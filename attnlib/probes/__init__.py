@@ -1,7 +1,7 @@
 """Does a model do what its drawing says? Probes find out from outside, by changing inputs and asking gradients.
 
 They take any model and may use `attnlib.plotting` to show what they found. `alignment` asks where heads point,
-`gaps` what a masked language model fills in.
+`gaps` what a masked language model fills in. `attnlib.probes.pytest` asks in tests.
 """
 
 import attnlib._needs.torch  # noqa: F401
@@ -9,8 +9,10 @@ from attnlib.probes.alignment import points_right
 from attnlib.probes.behaviour import batch_independence, causality, padding, permutation
 from attnlib.probes.gaps import fill_gaps
 from attnlib.probes.maps import attention_maps
+from attnlib.probes.mean import scaling, weighted_mean
 from attnlib.probes.parameters import gradients, overfits
 from attnlib.probes.report import Report
+from attnlib.probes.sequences import padded_loss, step_by_step
 
 __all__ = [
     "Report",
@@ -20,7 +22,11 @@ __all__ = [
     "fill_gaps",
     "gradients",
     "overfits",
+    "padded_loss",
     "padding",
     "permutation",
     "points_right",
+    "scaling",
+    "step_by_step",
+    "weighted_mean",
 ]

@@ -26,11 +26,14 @@ from attnlib.probes.influence import (
     by_padding,
     by_sequence,
     is_inverted,
+    nan_of_the_future,
+    nan_of_the_padding,
+    needs_a_head_for_each,
     orders,
     padding_steps,
     without_padding,
 )
-from attnlib.probes.outputs import UnfitError, at_least_one
+from attnlib.probes.outputs import NaNError, UnfitError, at_least_one
 from attnlib.probes.parameters import gradients, overfits
 from attnlib.probes.report import Report, batch_sentence, causal_sentence, order_sentence, padding_sentence
 from attnlib.probes.subject import observe, probe
@@ -80,7 +83,10 @@ def causality(
     """
     with observe(model, x, training=training, tolerance=tolerance, n_tokens=n_tokens, seed=seed) as subject:
         subject.pooled = False
-        before = subject.baseline()
+        try:
+            before = subject.baseline()
+        except NaNError as found:
+            raise nan_of_the_future(subject, found) from None
         if before.shape[1] == 1:
             sentence = "Nothing to see: a sequence of one position has no later input."
             return Report("causality", True, sentence)
@@ -101,6 +107,7 @@ def padding(
     n_tokens: int | None = None,
     pooled: bool | None = None,
     nan: bool = False,
+    n_heads: int | None = None,
     tolerance: float | None = None,
     draws: int = 2,
     training: bool = False,
@@ -118,6 +125,10 @@ def padding(
     that real positions read one another. Only outputs at real positions count. An output without an axis for the
     positions is ``pooled``; say so where it cannot be told from the shape.
 
+    A mask ``(batch, 1, n)`` fits scores ``(batch, n_heads, n, n)`` where there are as many sequences as heads, and
+    then masks each head by the length of a sequence. With ``n_heads``, so many sequences are made from those of ``x``,
+    whose lengths should differ.
+
     ``matrix[t, s]`` of the report says whether output ``t`` (of sequence ``t`` where pooled) reads padding at ``s``.
 
     Raises ``TypeError`` or ``ValueError`` when an argument or the output has another shape or type than these.
@@ -132,8 +143,14 @@ def padding(
     """
     with observe(model, x, training=training, tolerance=tolerance, n_tokens=n_tokens, seed=seed) as subject:
         lengths, real = _real(lengths, subject.x)
+        if n_heads is not None:
+            turn = torch.arange(at_least_one("n_heads", n_heads)) % len(real)
+            subject.x, real, lengths = subject.x[turn], real[turn], [lengths[i] for i in turn]
         subject.pooled = pooled
-        before = subject.baseline(real, where=real)
+        try:
+            before = subject.baseline(real, where=real)
+        except NaNError as found:
+            raise nan_of_the_padding(subject, real, found) from None
         if pooled is None and subject.is_ambiguous:
             raise ValueError(f"pooled must be given: is {subject.shape} (batch, n) or (batch, d)?")
         if real.all():
@@ -143,11 +160,12 @@ def padding(
         inverted = is_inverted(subject, real)
         random = subject.is_random(real)
         apart = [] if random else without_padding(subject, before, lengths, real)
-    reads = amounts > subject.tolerance
-    ok = not reads.any() and not apart and not inverted
+        reads = amounts > subject.tolerance
+        ok = not reads.any() and not apart and not inverted
+        under_heads = n_heads is not None and not ok and needs_a_head_for_each(subject, real)
     across = 1 if subject.pooled else 0
     labels = ("padding position", "output of sequence" if subject.pooled else "output position")
-    sentence = padding_sentence(reads, apart, subject.pooled, random, inverted)
+    sentence = padding_sentence(reads, apart, subject.pooled, random, inverted, under_heads)
     return Report("padding", ok, sentence, reads.any(across).numpy(), labels, amounts.amax(across).numpy())
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from attnlib.probes.outputs import ShapeError, UnfitError, at_least_one, change
+from attnlib.probes.outputs import NaNError, ShapeError, UnfitError, at_least_one, change
 from attnlib.probes.subject import Subject, modules_of
 
 if TYPE_CHECKING:
@@ -22,22 +22,25 @@ __all__ = [
     "by_padding",
     "by_sequence",
     "is_inverted",
+    "nan_of_the_future",
+    "nan_of_the_padding",
+    "needs_a_head_for_each",
     "orders",
     "padding_steps",
     "without_padding",
 ]
 
 
-def by_change(subject: Subject, before: Tensor, draws: int) -> Float[Tensor, "n n"]:
-    """How much output ``t`` changes at most when input ``s`` does, in any sequence."""
+def by_change(subject: Subject, before: Tensor, draws: int, more: Sequence[Tensor] = ()) -> Float[Tensor, "n n"]:
+    """How much output ``t`` changes at most when input ``s`` does, in any sequence; ``more`` inputs stay."""
     n = subject.x.shape[1]
     amounts = torch.zeros(n, n, dtype=torch.float64)
     for draw in range(draws):
-        start = subject.answer(subject.x, draw=draw) if draw else before
+        start = subject.answer(subject.x, *more, draw=draw) if draw else before
         for s in range(n):
             x = subject.x.clone()
             x[:, s] = subject.other(x[:, s])
-            here = change(start, subject.answer(x, draw=draw)).amax(0)
+            here = change(start, subject.answer(x, *more, draw=draw)).amax(0)
             amounts[:, s] = torch.maximum(amounts[:, s], here)
     return amounts
 
@@ -86,6 +89,39 @@ def _read_each_other(subject: Subject, real: Tensor, mask: Tensor, padded: Tenso
         amounts = change(before, subject.answer(x, mask))[rows, end]
         if (amounts[padded.cpu()] > subject.tolerance).any():
             return True
+    return False
+
+
+def nan_of_the_future(subject: Subject, found: NaNError) -> UnfitError:
+    """Is there NaN because a causal mask hides the past? Then the numbers read later inputs and no earlier ones."""
+    reads = by_change(subject, subject.answer(subject.x), draws=1) > subject.tolerance
+    if reads.triu(1).any() and not reads.tril(-1).any():
+        return _wrong_way(found, "outputs that are numbers read later inputs and no earlier ones")
+    return found
+
+
+def nan_of_the_padding(subject: Subject, real: Tensor, found: NaNError) -> UnfitError:
+    """Is there NaN because a mask hides what is real? Then there is none under the opposite mask."""
+    try:
+        subject.baseline(~real, where=real)
+    except Exception:  # NaN as well, or the model refuses such a mask
+        return found
+    return _wrong_way(found, "under the opposite one there is none")
+
+
+def _wrong_way(found: NaNError, reason: str) -> UnfitError:
+    return UnfitError(
+        f"The output holds NaN, first at [{found.place}]: the mask is the wrong way round, for {reason}."
+    )
+
+
+def needs_a_head_for_each(subject: Subject, real: Tensor) -> bool:
+    """Does the model break where there is one sequence more, so that their masks no longer fit the heads?"""
+    more = torch.arange(len(real) + 1) % len(real)
+    try:
+        subject.answer(subject.x[more], real[more])
+    except Exception:  # whatever it says: the batch of before did not break it
+        return True
     return False
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-__all__ = ["TOLERANCE", "ShapeError", "UnfitError", "at_least_one", "change", "first_tensor", "size_of"]
+__all__ = ["TOLERANCE", "NaNError", "ShapeError", "UnfitError", "at_least_one", "change", "first_tensor", "size_of"]
 
 # Changes below these shares of an output's size are rounding: some hundred steps of the format, for kernels that
 # add in another order. The half formats are so coarse that there it is only a few steps.
@@ -22,6 +22,14 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 1e-2, tor
 
 class UnfitError(Exception):
     """The model's answers do not allow the probe; the message is the sentence of the report."""
+
+
+class NaNError(UnfitError):
+    """The model's answer holds NaN where it counts; ``place`` says where first."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"The output holds NaN, first at [{place}], so that nothing can be told.")
+        self.place = place
 
 
 class ShapeError(ValueError):

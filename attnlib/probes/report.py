@@ -96,7 +96,12 @@ def causal_sentence(reads: Bool[Tensor, "n n"], changed: Bool[Tensor, "n n"], re
 
 
 def padding_sentence(
-    reads: Bool[Tensor, "batch n n"], apart: list[tuple[int, int | None]], pooled: bool, random: bool, inverted: bool
+    reads: Bool[Tensor, "batch n n"],
+    apart: list[tuple[int, int | None]],
+    pooled: bool,
+    random: bool,
+    inverted: bool,
+    under_heads: bool,
 ) -> str:
     """What `attnlib.probes.padding` found, in words."""
     said, pairs = [], reads.nonzero().tolist()
@@ -111,6 +116,8 @@ def padding_sentence(
         said.append(f"Sequence {b} answers differently without padding{where}{more}.")
     if inverted:
         said.append("Real positions read one another only under the opposite mask: it is the wrong way round.")
+    if under_heads:
+        said.append("One sequence more breaks the model: the axis of the sequences stands under that of the heads.")
     if not said:
         alone = "" if random else ", and without it"
         count = f"{len(reads)} sequence{'s' * (len(reads) != 1)}"

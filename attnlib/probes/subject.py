@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from attnlib._checks import check_size
-from attnlib.probes.outputs import TOLERANCE, ShapeError, UnfitError, change, first_tensor, size_of
+from attnlib.probes.outputs import TOLERANCE, NaNError, ShapeError, UnfitError, change, first_tensor, size_of
 from attnlib.probes.report import Report
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Subject:
         self.model, self.x, self.numpy, self._tolerance, self._n_tokens = model, x, numpy, tolerance, n_tokens
         self.pooled: bool | None = None  # one output for a sequence, not for a position; None: look at the first
         self.shape: tuple[int, ...] = ()  # of the latest output
+        self.output: Any = None  # all of it, weights too
         self.generator = torch.Generator().manual_seed(seed)
         self.dtypes = {x.dtype, *(p.dtype for m in modules_of(model).values() for p in m.parameters())}
 
@@ -58,7 +59,8 @@ class Subject:
         if x.is_cuda:
             torch.cuda.manual_seed(draw)
         given = [a.clone() for a in (x, *more)]  # a model may write into its input
-        out = first_tensor(self.model(*((a.numpy() for a in given) if self.numpy else given)))
+        self.output = self.model(*((a.numpy() for a in given) if self.numpy else given))
+        out = first_tensor(self.output)
         self.dtypes.add(out.dtype)
         self.shape = tuple(out.shape)
         return out
@@ -91,7 +93,7 @@ class Subject:
             counts &= where.cpu()[..., None]
         if (first.isnan() & counts).any():
             place = ", ".join(map(str, (first.isnan() & counts).nonzero()[0].tolist()))
-            raise UnfitError(f"The output holds NaN, first at [{place}], so that nothing can be told.")
+            raise NaNError(place)
         if self.differ(torch.where(counts, first, 0.0), torch.where(counts, second, 0.0)):
             raise UnfitError("The same input gave two answers, so that nothing can be told.")
         return first

@@ -3,6 +3,7 @@
 It may use `attnlib.core`, and needs no torch.
 """
 
+from attnlib.regression.classifier import NadarayaWatsonClassifier
 from attnlib.regression.nadaraya_watson import NadarayaWatson
 
-__all__ = ["NadarayaWatson"]
+__all__ = ["NadarayaWatson", "NadarayaWatsonClassifier"]

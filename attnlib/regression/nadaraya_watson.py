@@ -5,20 +5,21 @@ An estimator with scikit-learn's conventions, for NumPy arrays. Its weights come
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from attnlib._checks import check_one_of
+from attnlib._checks import check_one_of, check_share
 from attnlib.core.attention import attention
-from attnlib.regression.bandwidth_search import search_bandwidth
+from attnlib.regression.bandwidth_search import check_bandwidth, search_bandwidth
+from attnlib.regression.blocks import in_blocks, in_tiles
 from attnlib.regression.kernels import KERNELS, log_kernel
+from attnlib.regression.leave_one_out import loo_residuals, squared_error_and_slope
 from attnlib.regression.local_line import local_lines, straighten
 from attnlib.scores import squared_distance
 
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from numpy import ndarray as Array
 
 __all__ = ["NadarayaWatson"]
-
-# Numbers in a block of weights. Two MiB and its temporaries stay near a core; the whole matrix would not.
-BLOCK = 2**18
-THREADS = min(4, os.cpu_count() or 1)
 
 
 class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -48,7 +45,9 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         How weight falls with distance.
     bandwidth : float, one float for each feature, or "loo"
         :math:`h`, in the units of ``X``. "loo" searches for the bandwidth, one for each feature, with the
-        least leave-one-out error. One evaluation takes O(n_data²) time, one feature some 80 of them.
+        least leave-one-out error. One evaluation takes O(n_data²) time; one feature takes some 80 of them, more
+        take some 400 with ``degree=0`` and the Gaussian, whose slope is followed, else hundreds for each. It warns
+        and shows its progress before it takes long.
     degree : {0, 1}
         0 predicts with the weighted mean, 1 with a line fitted by weighted least squares around each query,
         which repairs the bias at the edges. Where the neighbours do not spread, the line is flat.
@@ -108,42 +107,76 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.X_, self.y_ = X, y.astype(np.float64)
         self._origin = X.mean(axis=0)
         if searching:
-            self.bandwidth_ = search_bandwidth(self.X_, self._loo_error)
+            follows = self.kernel == "gaussian" and self.degree == 0
+            slope = (lambda h: squared_error_and_slope(X, self._values(), h)) if follows else None
+            self.bandwidth_ = search_bandwidth(self.X_, self._loo_error, slope)
         else:
-            self.bandwidth_ = _check_bandwidth(self.bandwidth, X.shape[1])
+            self.bandwidth_ = check_bandwidth(self.bandwidth, X.shape[1])
         return self
 
     def predict(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries ..."]:
         """The regression at each row of ``X`` ``(n_queries, n_features)``, shaped like the targets."""
         X, values = self._check_queries(X), self._values()
-        out = np.empty((len(X), values.shape[1]))
+        q, k = self._scaled(X, self.bandwidth_)
+        out, empty = np.empty((len(X), values.shape[1])), np.zeros(len(X), dtype=bool)
+        score = log_kernel(self.kernel)
 
-        def by_weights(rows: Array) -> Array:
-            weights, empty = self._weights(X[rows], self.bandwidth_)
-            out[rows] = weights @ values
-            return empty
+        def by_weights(rows: Array, near: Array | slice) -> None:
+            alpha, lonely = self._alpha(q[rows], k[near])
+            out[rows] = alpha @ values[near]
+            empty[rows] = lonely
+            if lonely.any():
+                out[rows[lonely]] = self._fill(q[rows[lonely]], k, True) @ values
 
-        def by_attention(rows: Array) -> Array:
-            q, k = self._scaled(X[rows], self.bandwidth_)
-            out[rows] = attention(q, k, values, score=log_kernel(self.kernel), weights=False).out
-            return np.zeros(len(q), dtype=bool)
+        def by_attention(rows: Array, near: Array | slice) -> None:
+            out[rows] = attention(q[rows], k[near], values[near], score=score, weights=False).out
 
-        def by_line(rows: Array) -> Array:
-            q, k = self._scaled(X[rows], self.bandwidth_)
-            out[rows], sure = local_lines(q, k, values, log_kernel(self.kernel))
-            empty = np.zeros(len(q), dtype=bool)
+        def by_line(rows: Array, near: Array | slice) -> None:
+            out[rows], sure = local_lines(q[rows], k[near], values[near], score)
             if not sure.all():
-                empty[~sure] = by_weights(rows[~sure])
-            return empty
+                by_weights(rows[~sure], slice(None))
 
-        never_empty = np.abs(self._scaled(X, self.bandwidth_)[0]).max() < 1e150  # whose square is still a number
+        never_empty = np.abs(q).max() < 1e150  # whose square is still a number
         plain = by_attention if self.kernel == "gaussian" and never_empty else by_weights
-        order = np.argsort(X[:, 0])  # so that the queries of a block are near each other
-        empty = np.empty(len(X), dtype=bool)
-        work = by_line if self.degree == 1 else plain
-        empty[order] = _in_blocks(lambda rows: work(order[rows]), len(X), len(values))
+        in_tiles(by_line if self.degree == 1 else plain, q, k, gaussian=self.kernel == "gaussian")
         self._warn_empty(empty)
         return out.reshape(len(X), *self.y_.shape[1:])
+
+    def standard_error(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries ..."]:
+        r"""How far each prediction would move with other data of the same kind, one standard deviation.
+
+        .. math:: \text{se}(x)^2 = \sum_j W_j(x)^2\, r_j^2
+
+        with the leave-one-out residuals :math:`r_j`, so that the noise may differ from place to place. It knows
+        nothing of the bias, by which a bandwidth that is too wide is wrong.
+
+        Source: White (1980) for such errors; Härdle (1990), section 4.2, for a kernel regression's.
+
+        >>> model = NadarayaWatson(bandwidth=1.0).fit([[0.0], [1.0], [2.0]], [5.0, 7.0, 6.0])
+        >>> model.standard_error([[1.0]]).round(3)
+        array([0.859])
+        """
+        return np.sqrt(self._variances(X)[0]).reshape(-1, *self.y_.shape[1:])
+
+    def predict_interval(
+        self, X: Float[Array, "n_queries n_features"], level: float = 0.95
+    ) -> tuple[Float[Array, "n_queries ..."], Float[Array, "n_queries ..."]]:
+        r"""Between which two values a new observation at each row of ``X`` lies, with a chance of about ``level``.
+
+        .. math:: \hat y(x) \pm z \sqrt{\text{se}(x)^2 + \sum_j |W_j(x)|\, r_j^2 \big/ \sum_j |W_j(x)|}
+
+        The second sum is the variance of the noise near x; z is the normal distribution's quantile.
+
+        Raises ``ValueError`` when ``level`` is not at least 0 and below 1.
+
+        >>> model = NadarayaWatson(bandwidth=1.0).fit([[0.0], [1.0], [2.0]], [5.0, 7.0, 6.0])
+        >>> [bound.round(2) for bound in model.predict_interval([[1.0]])]
+        [array([2.92]), array([9.44])]
+        """
+        check_share("level", level)
+        half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(sum(self._variances(X)))
+        middle, half = self.predict(X), half.reshape(-1, *self.y_.shape[1:])
+        return middle - half, middle + half
 
     def weights(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries n_data"]:
         """The matrix ``W`` with ``predict(X) == W @ y_``: one row for a query, one column for a data point.
@@ -162,7 +195,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             out[rows], empty = self._weights(X[rows], self.bandwidth_)
             return empty
 
-        self._warn_empty(_in_blocks(work, *out.shape))
+        self._warn_empty(in_blocks(work, *out.shape))
         return out
 
     def loo_residuals(self) -> Float[Array, "n_data ..."]:
@@ -192,14 +225,16 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         return float(np.sqrt(np.mean(self.loo_residuals() ** 2)))
 
-    def _weights(self, X: Array, bandwidth: Array, mask: Array | None = None) -> tuple[Array, Array]:
-        """Weights of a few queries, and which of the queries found no neighbour."""
-        q, k = self._scaled(X, bandwidth)
+    def _alpha(self, q: Array, k: Array, mask: Array | None = None) -> tuple[Array, Array]:
+        """Weights of a few scaled queries, and which of the queries found no neighbour."""
         with np.errstate(over="ignore"):  # a squared distance beyond all numbers is no neighbour
             alpha = attention(q, k, k, score=log_kernel(self.kernel), mask=mask).weights
-        empty = alpha.max(axis=1) == 0
-        if self.degree == 1:
-            alpha = straighten(alpha, q, k)
+        return straighten(alpha, q, k) if self.degree == 1 else alpha, alpha.max(axis=1) == 0
+
+    def _weights(self, X: Array, bandwidth: Array, mask: Array | None = None) -> tuple[Array, Array]:
+        """The same in units of ``X``, with what `empty` asks for where there is no neighbour."""
+        q, k = self._scaled(X, bandwidth)
+        alpha, empty = self._alpha(q, k, mask)
         if empty.any():
             alpha[empty] = self._fill(q[empty], k, True if mask is None else mask[empty])
         return alpha, empty
@@ -217,24 +252,23 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return chosen / chosen.sum(axis=1, keepdims=True)
 
     def _loo_residuals(self, bandwidth: Array) -> Array:
-        values = self._values()
-        residuals = np.empty_like(values)
+        def weigh(points: Array, mask: Array | None) -> Array:
+            return self._weights(self.X_[points], bandwidth, mask)[0]
+
+        return loo_residuals(weigh, self._values())
+
+    def _variances(self, X: Array) -> tuple[Array, Array]:
+        """That of each prediction, and that of the noise around it."""
+        X = self._check_queries(X)
+        squares = np.square(self._loo_residuals(self.bandwidth_))
+        squares = np.where(np.isnan(squares), np.nanmean(squares, axis=0), squares)  # a lonely point's is unknown
 
         def work(rows: slice) -> Array:
-            points = np.arange(len(values))[rows]
-            weights, empty = self._weights(self.X_[rows], bandwidth)
-            own = weights[np.arange(len(points)), points]
-            lost = 1 - own < 1e-6
-            shrink = np.where(lost, 1.0, 1 - own)[:, None]
-            residuals[rows] = (values[rows] - weights @ values) / shrink
-            if lost.any():
-                others = np.arange(len(values)) != points[lost][:, None]
-                weights, _ = self._weights(self.X_[points[lost]], bandwidth, mask=others)
-                residuals[points[lost]] = values[points[lost]] - weights @ values
-            return empty
+            weights = np.abs(self._weights(X[rows], self.bandwidth_)[0])
+            return np.stack([weights**2 @ squares, weights @ squares / weights.sum(axis=1, keepdims=True)], axis=1)
 
-        _in_blocks(work, len(values), len(values))
-        return residuals
+        both = in_blocks(work, len(X), len(squares))
+        return both[:, 0], both[:, 1]
 
     def _loo_error(self, bandwidth: Array) -> float:
         error = np.sqrt(np.mean(self._loo_residuals(bandwidth) ** 2))
@@ -259,28 +293,3 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             "empty= would change that",
             stacklevel=3,
         )
-
-
-def _in_blocks(work, n_queries: int, n_data: int) -> Array:
-    """Do ``work`` for a few rows at a time, in a few threads; what it returns is concatenated."""
-    size = max(1, BLOCK // n_data)
-    blocks: Iterator[slice] = (slice(start, start + size) for start in range(0, n_queries, size))
-    # glibc hands freed megabytes back to the kernel, and fetching them again for every block takes longer than
-    # the arithmetic. It stops doing so once it has seen a larger array freed; this one is never touched.
-    np.empty(8 * BLOCK)
-    with ThreadPoolExecutor(THREADS) as pool:
-        return np.concatenate(list(pool.map(work, blocks)))
-
-
-def _check_bandwidth(bandwidth: float | Sequence[float], n_features: int) -> Array:
-    try:
-        h = np.asarray(bandwidth, dtype=np.float64)
-    except (TypeError, ValueError):
-        h = np.array(np.nan)
-    if isinstance(bandwidth, str) or h.shape not in ((), (1,), (n_features,)):
-        raise ValueError(
-            f"bandwidth must be a positive number, one for each of {n_features} features, or 'loo'; got {bandwidth!r}"
-        )
-    if not np.all(np.isfinite(h) & (h > 0)):
-        raise ValueError(f"bandwidth must be positive and finite; got {bandwidth!r}")
-    return np.broadcast_to(h, n_features).copy()

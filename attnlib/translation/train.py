@@ -10,9 +10,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from attnlib._command_line import count, folder_name, rate, seed
+from attnlib._command_line import OneLineParser, count, folder_name, rate, seed
 
 if TYPE_CHECKING:
     import torch
@@ -23,13 +23,6 @@ __all__ = ["main"]
 
 CORPORA = {"numbers": "German to English numbers", "french": "English to French sentences"}
 STOPPED = 130  # what a shell expects of a program that Ctrl-C has ended
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and once a machine, though several processes were given the same arguments."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"attnlib.translation.train: {message}\n" if os.environ.get("LOCAL_RANK", "0") == "0" else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,10 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = _Parser(
+    parser = OneLineParser(
         prog="python -m attnlib.translation.train",
         description="Train one of the course's translators. The same command goes on where it was stopped.",
-        epilog="Several processes, one for each GPU: torchrun --nproc-per-node=N -m attnlib.translation.train ...",
+        epilog="Example: python -m attnlib.translation.train numbers --checkpoint my_numbers, and then python -m "
+        "attnlib.translation my_numbers einundzwanzig. Several processes, one for each GPU: torchrun "
+        "--nproc-per-node=N -m attnlib.translation.train ...",
         formatter_class=shown,
         allow_abbrev=False,
     )

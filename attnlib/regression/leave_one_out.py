@@ -1,0 +1,74 @@
+"""What each data point differs by from the prediction of all the others, and how that depends on the bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlib.core.attention import attention
+from attnlib.regression.blocks import in_blocks
+from attnlib.scores import gaussian
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from numpy import ndarray as Array
+
+__all__ = ["loo_residuals", "squared_error_and_slope"]
+
+
+def loo_residuals(weigh: Callable[..., Array], values: Float[Array, "n n_targets"]) -> Float[Array, "n n_targets"]:
+    """By the closed form of `NadarayaWatson.loo_residuals`, or by a mask where that would lose digits.
+
+    ``weigh(points, mask)`` gives the rows of weights of some data points, under a mask or None.
+
+    >>> loo_residuals(lambda points, mask: np.full((len(points), 2), 0.5), np.array([[5.0], [7.0]]))
+    array([[-2.],
+           [ 2.]])
+    """
+    residuals = np.empty_like(values)
+
+    def work(rows: slice) -> Array:
+        points = np.arange(len(values))[rows]
+        weights = weigh(points, None)
+        own = weights[np.arange(len(points)), points]
+        lost = 1 - own < 1e-6
+        shrink = np.where(lost, 1.0, 1 - own)[:, None]
+        residuals[rows] = (values[rows] - weights @ values) / shrink
+        if lost.any():
+            weights = weigh(points[lost], np.arange(len(values)) != points[lost][:, None])
+            residuals[points[lost]] = values[points[lost]] - weights @ values
+        return points
+
+    in_blocks(work, len(values), len(values))
+    return residuals
+
+
+def squared_error_and_slope(
+    X: Float[Array, "n d"], values: Float[Array, "n n_targets"], bandwidth: Float[Array, " d"]
+) -> tuple[float, Float[Array, " d"]]:
+    r"""The mean squared leave-one-out error of a Gaussian local mean, and its derivatives by the logarithms of h.
+
+    .. math:: \frac{\partial}{\partial \log h_c} \frac1n \sum_i r_i^2 = -\frac2n \sum_{ij} \alpha_{ij}\, r_i
+              (y_j - \hat y_i) \frac{(x_{ic} - x_{jc})^2}{h_c^2}, \qquad \alpha_{ii} = 0, \quad r_i = y_i - \hat y_i
+
+    Source: the derivative of a softmax; Härdle and Marron (1985) for the error.
+
+    >>> error, slope = squared_error_and_slope(np.array([[0.0], [1.0], [3.0]]), np.array([[5.0], [7.0], [6.0]]), [1.0])
+    >>> round(error, 3), slope.round(3)
+    (2.651, array([-1.125]))
+    """
+    X = (X - X.mean(axis=0)) / bandwidth
+
+    def work(rows: slice) -> Array:
+        others = np.arange(len(X)) != np.arange(len(X))[rows][:, None]
+        alpha = attention(X[rows], X, values, score=gaussian, mask=others).weights
+        fit = alpha @ values
+        r = values[rows] - fit
+        pull = alpha * (r @ values.T - (r * fit).sum(axis=1, keepdims=True))  # (rows, n), each row adds up to 0
+        slope = 2 * ((pull.T @ X[rows]) * X).sum(axis=0) - pull.sum(axis=0) @ X**2
+        return np.concatenate([[np.square(r).sum()], 2 * slope])[None]
+
+    total = in_blocks(work, len(X), len(X)).sum(axis=0) / values.size
+    return float(total[0]), total[1:]
