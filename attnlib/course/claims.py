@@ -392,8 +392,8 @@ CLAIMS = (
     Claim(
         51,
         "Attention is what makes Transformers slow.",
-        "In work it is the smaller part of a layer until the text is six times as long as a row is wide. In time that "
-        "depends on the kernel: one that keeps all weights is slower than its work, a fused one faster.",
+        "In work it is the smaller part of a layer until the text is six times as long as a row is wide. A kernel "
+        "that keeps all weights takes more time than that, a fused one about its share.",
         ("23",),
         "tests/test_claims.py::test_claim_51_attention_is_half_of_the_work_at_six_widths",
     ),
