@@ -7,7 +7,7 @@ by what that function calls.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
+from math import inf
 from numbers import Real
 from operator import index
 from typing import TYPE_CHECKING
@@ -125,13 +125,13 @@ def check_number(name: str, value: object) -> float:
 
 def check_positive(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number above zero."""
-    if not (isfinite(check_number(name, value)) and value > 0):
+    if not 0 < check_number(name, value) < inf:
         raise ValueError(f"{name} must be positive and finite; got {value}")
 
 
 def check_not_negative(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number, zero or above."""
-    if not (isfinite(check_number(name, value)) and value >= 0):
+    if not 0 <= check_number(name, value) < inf:
         raise ValueError(f"{name} must be finite and not negative; got {value}")
 
 
@@ -143,8 +143,10 @@ def check_share(name: str, value: float) -> None:
 
 def check_size(name: str, n: int) -> int:
     """``n`` as a Python integer; raise unless it is one and not negative."""
+    if type(n).__name__ == "SymInt":  # a size in a graph that torch traces: not known yet, and not to be fixed
+        return n
     try:
-        whole = index(n)
+        whole = n if type(n) is int else index(n)
     except TypeError:
         whole = None
     if whole is None or isinstance(n, bool):  # True is 1 to Python, and a slip to whoever gave it

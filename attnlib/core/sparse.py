@@ -60,30 +60,32 @@ def sparse(
     True
     """
     check_numbers(q, k, v)
-    xp, n_q, n_k = namespace(q), q.shape[-2], k.shape[-2]
+    n_q, n_k = q.shape[-2], k.shape[-2]
     if not n_q:
         return mean(Tile(q, k, v, np.arange(0), np.arange(n_k), None))
-    parts = []
+    parts, places = [], []
     for strand in range(min(pattern.strands, n_q)):
-        tiles = _tiles(q, k, v, pattern, causal, strand)
-        parts.append(xp.concat([mean(tile) for tile in tiles], axis=-2))
-    out = parts[0] if len(parts) == 1 else _interleaved(parts, n_q)
+        for tile in _tiles(q, k, v, pattern, causal, strand):
+            parts.append(mean(tile))
+            places.append(tile.rows)
     chosen = pattern.everywhere(n_k)
     chosen = chosen[chosen >= n_k - n_q]
     if len(chosen):  # what was computed for their queries did not see all
         rows, everything = chosen - (n_k - n_q), np.arange(n_k)
         seen = everything <= chosen[:, None] if causal else None
-        out[..., rows, :] = mean(Tile(q[..., rows, :], k, v, rows, everything, seen))
-    return out
+        parts.append(mean(Tile(q[..., rows, :], k, v, rows, everything, seen)))
+        places.append(rows)
+    return _in_place(parts, np.concatenate(places), n_q)
 
 
-def _interleaved(parts: list[Array], n: int) -> Array:
-    """Rows in turns from each of ``parts``."""
-    like, xp = parts[0], namespace(parts[0])
-    out = xp.empty((*like.shape[:-2], n, like.shape[-1]), dtype=like.dtype, device=like.device)
-    for start, part in enumerate(parts):
-        out[..., start :: len(parts), :] = part
-    return out
+def _in_place(parts: list[Array], places: Int[np.ndarray, " n_rows"], n_q: int) -> Float[Array, "... n_q d_v"]:
+    """The rows of ``parts`` at their ``places``; of two for one place, the later."""
+    xp, row_of = namespace(parts[0]), np.empty(n_q, dtype=np.int64)
+    row_of[places] = np.arange(len(places))
+    out = xp.concat(parts, axis=-2)
+    if len(places) == n_q and (row_of[1:] > row_of[:-1]).all():
+        return out
+    return xp.take(out, xp.asarray(row_of, device=out.device), axis=-2)
 
 
 def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand: int) -> Iterator[Tile]:

@@ -18,6 +18,7 @@ from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
 from attnlib.nn.from_torch import check_module, copy_feed_forward, copy_norm, layer_options
 from attnlib.nn.heads import MultiHeadAttention
+from attnlib.nn.saving import named
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ class EncoderLayer(_Layer):
         return cls._from_torch(module, nn.TransformerEncoderLayer)
 
 
+@named
 class Decoded(NamedTuple):
     """What `DecoderLayer` returns: ``out`` ``(..., n, d_model)``, and the weights of both attentions or None.
 
