@@ -16,7 +16,7 @@ from attnlib.nn import DecoderLayer, EncoderLayer, MultiHeadAttention, Transform
 
 torch.manual_seed(0)
 DRAW = partial(torch.randn, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-Q, K, V = DRAW(2, 6, 4), DRAW(2, 6, 4), DRAW(2, 6, 5)
+Q, K, V = DRAW(2, 6, 4), DRAW(2, 6, 4), DRAW(2, 6, 4)  # one size: else torch takes no fused kernel
 TANGENT, W = DRAW(6, 4), DRAW(4, 4)
 SOME = torch.ones(6, 6, dtype=torch.bool).tril(2)
 SOME[2] = False  # a query with nothing left
@@ -94,7 +94,7 @@ def test_a_dropped_weight_under_vmap_is_refused_by_torch_unless_its_randomness_i
 
     with pytest.raises(RuntimeError, match="randomness"):
         vmap(trained)(Q, K, V)
-    assert vmap(trained, randomness="different")(Q, K, V).shape == (2, 6, 5)
+    assert vmap(trained, randomness="different")(Q, K, V).shape == (2, 6, 4)
 
 
 def _modules():
