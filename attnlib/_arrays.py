@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from array_api_compat import array_namespace, is_numpy_array, is_torch_array
+from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array, is_torch_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,12 +22,14 @@ else:
 __all__ = [
     "Array",
     "Shape",
+    "at",
     "broadcast_shapes",
     "is_array",
     "is_boolean",
     "is_float_dtype",
     "is_floating",
     "is_torch",
+    "library",
     "namespace",
     "readable",
     "split_rows",
@@ -39,12 +41,14 @@ _NAMESPACES: dict[type, ModuleType] = {}  # asked at every call of `attention`: 
 
 
 def is_array(x: object) -> bool:
-    """Is ``x`` a NumPy array or a torch tensor? Neither library is imported to find out.
+    """Is ``x`` an array of a library that speaks the array API, NumPy's or torch's? None is imported to find out.
+
+    What JAX traces, to compile or to differentiate, is none: it lies on no device, and has no numbers to look at.
 
     >>> is_array([1.0, 2.0])
     False
     """
-    return is_numpy_array(x) or is_torch_array(x)
+    return is_numpy_array(x) or is_torch_array(x) or (is_array_api_obj(x) and hasattr(x, "device"))
 
 
 def is_torch(x: object) -> bool:
@@ -55,6 +59,17 @@ def is_torch(x: object) -> bool:
     False
     """
     return is_torch_array(x)
+
+
+def library(x: Array) -> str:
+    """The name of the array library of ``x``, for a message.
+
+    >>> import numpy as np
+    >>> library(np.zeros(3))
+    'NumPy'
+    """
+    name = namespace(x).__name__.removeprefix("array_api_compat.").partition(".")[0]
+    return "NumPy" if name == "numpy" else name
 
 
 def is_floating(x: Array) -> bool:
@@ -140,6 +155,19 @@ def _in_vmap(torch: ModuleType) -> bool:
     from torch._functorch.pyfunctorch import VmapInterpreter, retrieve_all_functorch_interpreters
 
     return any(isinstance(one, VmapInterpreter) for one in retrieve_all_functorch_interpreters())
+
+
+def at(x: Array, places: np.ndarray, axis: int) -> Array:
+    """What stands at ``places`` along an axis. Indexing with an array of NumPy's is not in the standard.
+
+    >>> import numpy as np
+    >>> at(np.eye(3), np.array([2, 0]), axis=-1)
+    array([[0., 1.],
+           [0., 0.],
+           [1., 0.]])
+    """
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(places, device=x.device), axis=axis)
 
 
 def split_rows(x: Array, block: int, lacking: int = 0) -> list[Array]:

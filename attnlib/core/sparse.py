@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._arrays import Array, namespace, split_rows
+from attnlib._arrays import Array, at, namespace, split_rows
 from attnlib.core.arguments import check_numbers
 
 if TYPE_CHECKING:
@@ -73,19 +73,19 @@ def sparse(
     if len(chosen):  # what was computed for their queries did not see all
         rows, everything = chosen - (n_k - n_q), np.arange(n_k)
         seen = everything <= chosen[:, None] if causal else None
-        parts.append(mean(Tile(q[..., rows, :], k, v, rows, everything, seen)))
+        parts.append(mean(Tile(at(q, rows, axis=-2), k, v, rows, everything, seen)))
         places.append(rows)
     return _in_place(parts, np.concatenate(places), n_q)
 
 
 def _in_place(parts: list[Array], places: Int[np.ndarray, " n_rows"], n_q: int) -> Float[Array, "... n_q d_v"]:
     """The rows of ``parts`` at their ``places``; of two for one place, the later."""
-    xp, row_of = namespace(parts[0]), np.empty(n_q, dtype=np.int64)
+    row_of = np.empty(n_q, dtype=np.int64)
     row_of[places] = np.arange(len(places))
-    out = xp.concat(parts, axis=-2)
+    out = namespace(parts[0]).concat(parts, axis=-2)
     if len(places) == n_q and (row_of[1:] > row_of[:-1]).all():
         return out
-    return xp.take(out, xp.asarray(row_of, device=out.device), axis=-2)
+    return at(out, row_of, axis=-2)
 
 
 def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand: int) -> Iterator[Tile]:
@@ -93,7 +93,7 @@ def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand:
     xp, step, n_q, n_k = namespace(q), pattern.strands, q.shape[-2], k.shape[-2]
     start, first = divmod(strand + n_k - n_q, step)  # the first query stands at key `first + start * step`
     rows, keys, chosen = np.arange(strand, n_q, step), np.arange(first, n_k, step), pattern.everywhere(n_k)
-    shared = [[x[..., chosen, :]] if len(chosen) else [] for x in (k, v)]
+    shared = [[at(x, chosen, axis=-2)] if len(chosen) else [] for x in (k, v)]
     if step > 1:
         q, k, v = q[..., strand::step, :], k[..., first::step, :], v[..., first::step, :]
     block = pattern.block_of(n_k)
