@@ -122,6 +122,9 @@ class BERT(FromHuggingFace, nn.Module):
         """Logits for what stood at each position; arguments and errors are those of `encode`."""
         return self.fill(self.encode(tokens, mask=mask, segments=segments).out)
 
+    if TYPE_CHECKING:
+        __call__ = forward  # torch's takes and gives anything
+
     def fill(self, out: Float[Tensor, "... d_model"]) -> Float[Tensor, "... n_tokens"]:
         """Logits for what stood at positions of which `encode` gave the rows ``out``: all, or chosen ones.
 

@@ -92,6 +92,9 @@ class GPT(FromHuggingFace, nn.Module):
         real = None if mask is None else mask[:, None]  # (batch, 1, n): which keys there are, for every query
         return self._through(x, [None] * len(self.layers), real, weights)
 
+    if TYPE_CHECKING:
+        __call__ = forward  # torch's takes and gives anything
+
     @torch.no_grad()
     def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
         """Read a text but for its last token, which `step` takes first, and make room for ``n_max`` more tokens.

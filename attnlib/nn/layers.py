@@ -185,6 +185,8 @@ class EncoderLayer(_Layer):
     torch.Size([2, 5, 8])
     """
 
+    __call__: Callable[..., Attended[Tensor, Tensor | None]]
+
     def forward(
         self,
         x: Float[Tensor, "... n d_model"],
@@ -249,6 +251,8 @@ class DecoderLayer(_Layer):
     """
 
     crosses = True
+
+    __call__: Callable[..., Decoded]
 
     def forward(
         self,

@@ -115,6 +115,9 @@ class Transformer(nn.Module):
         own, cross = [layer.weights for layer in layers], [layer.cross_weights for layer in layers]
         return Translated(self._logits(x), encoder_weights, own, cross)
 
+    if TYPE_CHECKING:
+        __call__ = forward  # torch's takes and gives anything
+
     @torch.no_grad()
     def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
         """Read the source once, and make room for ``n_max`` target positions, for `step`.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
@@ -261,7 +261,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
 
-def _in_blocks(work, n_queries: int, n_data: int) -> Array:
+def _in_blocks(work: Callable[[slice], Array], n_queries: int, n_data: int) -> Array:
     """Do ``work`` for a few rows at a time, in a few threads; what it returns is concatenated."""
     size = max(1, BLOCK // n_data)
     blocks: Iterator[slice] = (slice(start, start + size) for start in range(0, n_queries, size))
