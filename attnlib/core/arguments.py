@@ -103,7 +103,7 @@ def check_numbers(q: Array, k: Array, v: Array) -> None:
     _refuse("v", "NaN or infinity", ~xp.isfinite(v), xp)
 
 
-def _sum(x: Array) -> Array:
+def _sum(x: Array) -> Array | np.generic:
     return x.sum() if hasattr(x, "sum") else namespace(x).sum(x)  # which the standard has, and takes longer
 
 

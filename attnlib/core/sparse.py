@@ -101,7 +101,7 @@ def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand:
     for q_block in split_rows(q, block, lacking=start % block):
         here, rows = rows[: q_block.shape[-2]], rows[q_block.shape[-2] :]
         query = here + n_k - n_q
-        near = pattern.near(query[0] // step, query[-1] // step, len(blocks[0]))
+        near = pattern.near(int(query[0]) // step, int(query[-1]) // step, len(blocks[0]))
         near = [number for number in near if number <= query[-1] // step // block] if causal else near
         column = np.concatenate([chosen, *(keys[number * block : (number + 1) * block] for number in near)])
         k_near, v_near = ([*own, *(x[number] for number in near)] for own, x in zip(shared, blocks, strict=True))
