@@ -21,10 +21,11 @@ test: lint ## check everything: style, tests, examples, every lesson (PYTEST_ARG
 	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --doctest-modules \
 	  --nbval --nbval-current-env --nbval-cell-timeout=400 $(PYTEST_ARGS) $(LESSONS) tests attnlib  # the longest first
 
-lint: .venv/tester ## check the style of the code, and the workflow
+lint: .venv/tester ## check the style of the code, its types, and the workflow
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	.venv/bin/lint-imports --no-logo
+	$(PY) -m mypy --no-error-summary
 	$(PY) -m check_jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 format: .venv/tester ## put the code in style

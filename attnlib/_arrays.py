@@ -1,14 +1,15 @@
-"""The array library of the arguments, and what shapes broadcast to. Nothing else knows that there are two."""
+"""The array library of the arguments, what may be asked of their numbers, and what shapes broadcast to."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from array_api_compat import array_namespace, is_numpy_array, is_torch_array
+from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array, is_torch_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,14 +22,18 @@ else:
 __all__ = [
     "Array",
     "Shape",
+    "at",
     "broadcast_shapes",
     "is_array",
     "is_boolean",
     "is_float_dtype",
     "is_floating",
     "is_torch",
+    "library",
     "namespace",
+    "readable",
     "split_rows",
+    "tracing",
 ]
 
 Shape = tuple[int, ...]
@@ -36,12 +41,14 @@ _NAMESPACES: dict[type, ModuleType] = {}  # asked at every call of `attention`: 
 
 
 def is_array(x: object) -> bool:
-    """Is ``x`` a NumPy array or a torch tensor? Neither library is imported to find out.
+    """Is ``x`` an array of a library that speaks the array API, NumPy's or torch's? None is imported to find out.
+
+    What JAX traces, to compile or to differentiate, is none: it lies on no device, and has no numbers to look at.
 
     >>> is_array([1.0, 2.0])
     False
     """
-    return is_numpy_array(x) or is_torch_array(x)
+    return is_numpy_array(x) or is_torch_array(x) or (is_array_api_obj(x) and hasattr(x, "device"))
 
 
 def is_torch(x: object) -> bool:
@@ -52,6 +59,17 @@ def is_torch(x: object) -> bool:
     False
     """
     return is_torch_array(x)
+
+
+def library(x: Array) -> str:
+    """The name of the array library of ``x``, for a message.
+
+    >>> import numpy as np
+    >>> library(np.zeros(3))
+    'NumPy'
+    """
+    name = namespace(x).__name__.removeprefix("array_api_compat.").partition(".")[0]
+    return "NumPy" if name == "numpy" else name
 
 
 def is_floating(x: Array) -> bool:
@@ -72,7 +90,7 @@ def is_float_dtype(dtype: Any) -> bool:
     >>> is_float_dtype(np.dtype("float16"))
     True
     """
-    return dtype.is_floating_point if hasattr(dtype, "is_floating_point") else getattr(dtype, "kind", "") == "f"
+    return _name(dtype).startswith(("float", "bfloat"))
 
 
 def is_boolean(x: Array) -> bool:
@@ -87,7 +105,12 @@ def is_boolean(x: Array) -> bool:
 
 @lru_cache
 def _is_boolean_dtype(dtype: Any) -> bool:
-    return str(dtype).endswith("bool")
+    return _name(dtype) == "bool"
+
+
+def _name(dtype: Any) -> str:
+    """The name without the library's, which all of them write before a point, if at all: torch.float32."""
+    return str(dtype).rpartition(".")[2]
 
 
 def namespace(x: Array) -> ModuleType:
@@ -104,6 +127,47 @@ def namespace(x: Array) -> ModuleType:
     if found is None:
         found = _NAMESPACES[type(x)] = array_namespace(x)
     return found
+
+
+def tracing() -> bool:
+    """Is torch tracing a graph, to compile or to export it? Then sizes may be symbols, and numbers are not there.
+
+    >>> tracing()
+    False
+    """
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
+
+
+def readable(x: Array) -> bool:
+    """May the numbers in ``x`` be looked at? Not while torch traces a graph, nor under its vmap: checks step aside.
+
+    >>> import numpy as np
+    >>> readable(np.zeros(3))
+    True
+    """
+    return not (is_torch(x) and (tracing() or _in_vmap(sys.modules["torch"])))
+
+
+def _in_vmap(torch: ModuleType) -> bool:
+    if torch._C._functorch.peek_interpreter_stack() is None:  # in no transformation of torch.func
+        return False
+    from torch._functorch.pyfunctorch import VmapInterpreter, retrieve_all_functorch_interpreters
+
+    return any(isinstance(one, VmapInterpreter) for one in retrieve_all_functorch_interpreters())
+
+
+def at(x: Array, places: np.ndarray, axis: int) -> Array:
+    """What stands at ``places`` along an axis. Indexing with an array of NumPy's is not in the standard.
+
+    >>> import numpy as np
+    >>> at(np.eye(3), np.array([2, 0]), axis=-1)
+    array([[0., 1.],
+           [0., 0.],
+           [1., 0.]])
+    """
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(places, device=x.device), axis=axis)
 
 
 def split_rows(x: Array, block: int, lacking: int = 0) -> list[Array]:
@@ -128,17 +192,19 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     >>> broadcast_shapes((8, 1), (3,))
     (8, 3)
     """
-    return _broadcast(*map(tuple, shapes))
+    return (_broadcast if tracing() else _broadcast_once)(*map(tuple, shapes))
 
 
-@lru_cache  # in decoding, always the same
 def _broadcast(*shapes: Shape) -> Shape:
-    longest = max(map(len, shapes), default=0)
+    longest = max([0, *map(len, shapes)])
     padded = [(1,) * (longest - len(shape)) + shape for shape in shapes]
     result = []
     for sizes in zip(*padded, strict=True):
-        others = {size for size in sizes if size != 1}
-        if len(others) > 1:
+        others = [size for size in sizes if size != 1]
+        if any(size != others[0] for size in others):
             raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
-        result.append(others.pop() if others else 1)
+        result.append(others[0] if others else 1)
     return tuple(result)
+
+
+_broadcast_once = lru_cache(_broadcast)  # in decoding, always the same; a symbol of a graph cannot be looked up

@@ -7,17 +7,19 @@ by what that function calls.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
+from math import inf
 from numbers import Real
 from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, Shape, broadcast_shapes, is_array, is_boolean, is_floating, is_torch
+from attnlib._arrays import Array, Shape, broadcast_shapes, is_array, is_boolean, is_floating, library
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
+
+ARRAY = "a NumPy array or a torch tensor, or an array of another library that speaks the array API"
 
 
 def check_floats(**arrays: Array) -> None:
@@ -25,11 +27,11 @@ def check_floats(**arrays: Array) -> None:
     (first, a), *rest = arrays.items()
     for name, x in arrays.items():
         if not is_array(x) or isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
-            raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(x).__name__}")
+            raise TypeError(f"{name} must be {ARRAY}; got {type(x).__name__}")
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
     for name, x in rest:
-        if type(x) is not type(a) and is_torch(x) != is_torch(a):
+        if type(x) is not type(a) and library(x) != library(a):
             raise TypeError(f"{first} and {name} must come from one library; got {library(a)} and {library(x)}")
         if x.dtype != a.dtype:
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
@@ -89,7 +91,7 @@ def check_broadcast(name: str, x: Array, scores_shape: Sequence[int]) -> None:
 def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array) -> None:
     """Raise unless ``mask`` is boolean and broadcasts to scores of ``scores_shape`` (batch, n_q, n_k)."""
     check_boolean("mask", mask)
-    if is_torch(mask) != is_torch(like):
+    if type(mask) is not type(like) and library(mask) != library(like):
         raise TypeError(f"mask must come from the library of the scores, {library(like)}; got {library(mask)}")
     if mask.device != like.device:
         raise ValueError(f"mask must be on the device of the scores, {like.device}; got {mask.device}")
@@ -99,7 +101,7 @@ def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array)
 def check_boolean(name: str, mask: object) -> None:
     """Raise unless ``mask`` is an array of booleans."""
     if not is_array(mask):
-        raise TypeError(f"{name} must be a NumPy array or a torch tensor; got {type(mask).__name__}")
+        raise TypeError(f"{name} must be {ARRAY}; got {type(mask).__name__}")
     if not is_boolean(mask):
         raise TypeError(
             f"{name} must be boolean, True where a query may attend; got dtype {mask.dtype}. "
@@ -125,13 +127,13 @@ def check_number(name: str, value: object) -> float:
 
 def check_positive(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number above zero."""
-    if not (isfinite(check_number(name, value)) and value > 0):
+    if not 0 < check_number(name, value) < inf:
         raise ValueError(f"{name} must be positive and finite; got {value}")
 
 
 def check_not_negative(name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number, zero or above."""
-    if not (isfinite(check_number(name, value)) and value >= 0):
+    if not 0 <= check_number(name, value) < inf:
         raise ValueError(f"{name} must be finite and not negative; got {value}")
 
 
@@ -143,8 +145,10 @@ def check_share(name: str, value: float) -> None:
 
 def check_size(name: str, n: int) -> int:
     """``n`` as a Python integer; raise unless it is one and not negative."""
+    if type(n).__name__ == "SymInt":  # a size in a graph that torch traces: not known yet, and not to be fixed
+        return n
     try:
-        whole = index(n)
+        whole = n if type(n) is int else index(n)
     except TypeError:
         whole = None
     if whole is None or isinstance(n, bool):  # True is 1 to Python, and a slip to whoever gave it
@@ -184,8 +188,3 @@ def check_one_of(name: str, value: object, known: Iterable[object]) -> None:
     comparable = value is None or (isinstance(value, str | Real) and not isinstance(value, bool))
     if not comparable or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
-
-
-def library(x: Array) -> str:
-    """The name of the array library of ``x``, for a message."""
-    return "torch" if is_torch(x) else "NumPy"

@@ -156,7 +156,7 @@ def page_matches(tokens: Tokens, length: int, *, end: int = 0) -> Float[np.ndarr
     """
     tokens, length = _whole_numbers(tokens).tolist(), check_size("length", length)
     found, start = np.full(len(tokens), np.nan), 0
-    followed: defaultdict[tuple, Counter] = defaultdict(Counter)
+    followed: defaultdict[tuple[object, ...], Counter[object]] = defaultdict(Counter)
     for t, token in enumerate(tokens):
         if t - length >= start:
             here = followed[tuple(tokens[t - length : t])]

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch, namespace
+from attnlib._arrays import Array, is_torch, namespace, tracing
 from attnlib._checks import check_floats, check_one_of, check_positive, check_rank, check_size
 from attnlib.masks import _positions
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from jaxtyping import Float, Int
 
 __all__ = ["alibi", "alibi_slopes", "relative_buckets", "rotary", "rotation", "sinusoidal"]
@@ -46,8 +48,9 @@ def sinusoidal(
            [ 0.91, -0.42,  0.02,  1.  ]])
     """
     n, start = check_size("n", n), check_size("start", start)
-    angles = np.arange(start, start + n)[:, None] * _frequencies("d", d, base)
-    return _like(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d), like)  # (n, d / 2, 2) -> (n, d)
+    xp, _ = _host(like)
+    angles = _angles(xp, n, start, _frequencies("d", d, base))
+    return _like(xp.stack([xp.sin(angles), xp.cos(angles)], axis=-1).reshape(n, d), like)  # (n, d / 2, 2) -> (n, d)
 
 
 def rotation(k: int, d: int, *, base: float = 10000.0) -> Float[np.ndarray, "d d"]:
@@ -76,8 +79,14 @@ def rotation(k: int, d: int, *, base: float = 10000.0) -> Float[np.ndarray, "d d
 
 
 def relative_buckets(
-    n_q: int, n_k: int | None = None, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
-) -> Int[np.ndarray, "n_q n_k"]:
+    n_q: int,
+    n_k: int | None = None,
+    *,
+    n_buckets: int = 32,
+    max_distance: int = 128,
+    bidirectional: bool = True,
+    like: Array | None = None,
+) -> Int[Array, "n_q n_k"]:
     r"""Which of ``n_buckets`` the distance of each key from each query falls into: near ones alone, far ones together.
 
     .. math:: b(r) = \begin{cases} r & r < e \\
@@ -107,13 +116,16 @@ def relative_buckets(
         raise ValueError(
             f"max_distance must exceed the {alone} distances with buckets of their own; got {max_distance}"
         )
-    query, key = _positions(n_q, n_k, None)
+    xp, host = _host(like)
+    query, key = _positions(n_q, n_k, host)
     before = query - key
-    distance = np.abs(before) if bidirectional else np.maximum(before, 0)
-    far = np.log(np.maximum(distance, alone) / alone) / log(max_distance / alone) * (one_way - alone)
-    far = np.floor(far + 1e-9).astype(int)  # a whole number stays one, however the logarithms were rounded
-    bucket = np.where(distance < alone, distance, np.minimum(alone + far, one_way - 1))
-    return bucket + (one_way * (before < 0) if bidirectional else 0)
+    distance = xp.abs(before) if bidirectional else xp.clip(before, 0, None)
+    beyond = xp.astype(xp.clip(distance, alone, None), xp.float64) / alone
+    far = xp.log(beyond) / log(max_distance / alone) * (one_way - alone)
+    far = xp.astype(xp.floor(far + 1e-9), xp.int64)  # a whole number stays one, however the logarithms were rounded
+    bucket = xp.where(distance < alone, distance, xp.clip(alone + far, None, one_way - 1))
+    bucket = bucket + (one_way * (before < 0) if bidirectional else 0)
+    return bucket if like is None else namespace(like).asarray(bucket, device=like.device)
 
 
 def alibi_slopes(n_heads: int) -> Float[np.ndarray, " n_heads"]:
@@ -161,8 +173,9 @@ def alibi(
            [-0.0625, -0.    , -0.0625],
            [-0.125 , -0.0625, -0.    ]])
     """
-    query, key = _positions(n_q, n_k, None)
-    return _like(-alibi_slopes(n_heads)[:, None, None] * np.abs(query - key), like)
+    xp, host = _host(like)
+    query, key = _positions(n_q, n_k, host)
+    return _like(-xp.asarray(alibi_slopes(n_heads))[:, None, None] * xp.abs(query - key), like)
 
 
 def rotary(
@@ -204,10 +217,10 @@ def rotary(
     if d > x.shape[-1]:
         raise ValueError(f"d_rotary must not exceed the last axis of x, {x.shape[-1]}; got {d}")
     name = "the last axis of x" if d_rotary is None else "d_rotary"
-    angles = np.arange(start, start + x.shape[-2])[:, None] * _frequencies(name, d, base)
-    xp = namespace(x)
-    wide = x if x.dtype.itemsize >= 4 else xp.astype(x, xp.float32)
-    cos, sin = (_like(f(angles), wide) for f in (np.cos, np.sin))
+    host, xp = _host(x)[0], namespace(x)
+    angles = _angles(host, x.shape[-2], start, _frequencies(name, d, base))
+    wide = x if xp.finfo(x.dtype).bits >= 32 else xp.astype(x, xp.float32)
+    cos, sin = (_like(f(angles), wide) for f in (host.cos, host.sin))
     first, second = (slice(0, d // 2), slice(d // 2, d)) if layout == "halves" else (slice(0, d, 2), slice(1, d, 2))
     a, b = wide[..., first], wide[..., second]
     turned = [a * cos - b * sin, b * cos + a * sin]
@@ -224,7 +237,22 @@ def _frequencies(name: str, d: int, base: float) -> Float[np.ndarray, " half"]:
     return float(base) ** (-np.arange(0, d, 2) / max(d, 1))
 
 
-def _like(numbers: np.ndarray, like: Array | None) -> Array:
+def _host(like: Array | None) -> tuple[ModuleType, Array | None]:
+    """What computes, and an array of its own: NumPy, in float64; but torch where it traces a graph.
+
+    There a length may be a symbol, of which NumPy knows nothing.
+    """
+    if like is None or not tracing():
+        return np, None
+    xp = namespace(like)
+    return xp, xp.empty(0)
+
+
+def _angles(xp: ModuleType, n: int, start: int, frequencies: np.ndarray) -> Float[Array, "n half"]:
+    return xp.arange(start, start + n)[:, None] * xp.asarray(frequencies)
+
+
+def _like(numbers: Array, like: Array | None) -> Array:
     """The numbers in the library, dtype and device of ``like``."""
     if like is None:
         return numbers
@@ -232,5 +260,6 @@ def _like(numbers: np.ndarray, like: Array | None) -> Array:
     if is_torch(like):
         import torch
 
-        return torch.from_numpy(numbers).to(like.dtype).to(like.device)
-    return numbers.astype(like.dtype)
+        return torch.as_tensor(numbers).to(like.dtype).to(like.device)
+    xp = namespace(like)
+    return xp.asarray(numbers, dtype=like.dtype, device=like.device)

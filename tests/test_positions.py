@@ -241,7 +241,7 @@ def test_numpy_pays_nothing_for_torch():
         (lambda: relative_buckets(3, n_buckets=1, bidirectional=False), ValueError, "n_buckets must be at least 2"),
         (lambda: relative_buckets(3, max_distance=8), ValueError, "max_distance must exceed the 8 distances.*got 8"),
         (lambda: RelativeBias(2, n_buckets=2), ValueError, "n_buckets must be even and at least 4"),
-        (lambda: rotary([[1.0, 0.0]]), TypeError, "x must be a NumPy array or a torch tensor; got list"),
+        (lambda: rotary([[1.0, 0.0]]), TypeError, "x must be a NumPy array or a torch tensor.*; got list"),
         (lambda: rotary(np.zeros(4)), ValueError, r"x must have shape \(\.\.\., n, d\); got \(4,\)"),
         (lambda: rotary(np.zeros((2, 3))), ValueError, "the last axis of x must be even.*got 3"),
         (lambda: rotary(np.zeros((2, 4)), d_rotary=3), ValueError, "d_rotary must be even.*got 3"),

@@ -98,7 +98,7 @@ BAD = {
     "a list": (
         lambda: scaled_dot([[1.0]], K),
         TypeError,
-        "q must be a NumPy array or a torch tensor; got list",
+        "q must be a NumPy array or a torch tensor.*; got list",
     ),
 }
 

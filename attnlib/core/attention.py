@@ -57,7 +57,8 @@ def attention(
     ----------
     q, k, v
         Queries ``(..., n_q, d)``, keys ``(..., n_k, d)``, values ``(..., n_k, d_v)``: floating-point NumPy
-        arrays or torch tensors, of one dtype, on one device. Leading axes broadcast.
+        arrays or torch tensors, of one dtype, on one device. Leading axes broadcast. Arrays of another library that
+        speaks the array API do too.
     score
         A function of ``q`` and ``k`` that returns ``(..., n_q, n_k)``; see `attnlib.scores`.
     mask

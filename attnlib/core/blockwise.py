@@ -52,7 +52,7 @@ def blockwise(
     """
     xp, n_q, n_k = namespace(q), q.shape[-2], k.shape[-2]
     first = n_k - n_q  # the key at which the first query stands
-    wide = q.dtype if q.dtype.itemsize > 2 else xp.float32  # long sums in half precision drift
+    wide = q.dtype if xp.finfo(q.dtype).bits > 16 else xp.float32  # long sums in half precision drift
 
     def mean(rows: slice) -> Array:
         kept = None

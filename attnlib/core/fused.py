@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import inf, isfinite, prod
 from typing import TYPE_CHECKING
 
+from torch.autograd import forward_ad
+from torch.compiler import is_exporting
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnlib import masks
-from attnlib._arrays import Shape, broadcast_shapes
+from attnlib._arrays import Shape, broadcast_shapes, is_boolean, readable
 from attnlib.core.arguments import check_numbers
 
 if TYPE_CHECKING:
@@ -20,13 +22,16 @@ __all__ = ["fused"]
 def fused(
     q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, bias: Tensor | None, causal: bool, dropout: float
 ) -> Tensor | None:
-    """What `attnlib.attention` gives with the scaled dot product; None where a score is infinite.
+    """What `attnlib.attention` gives with the scaled dot product; None where the kernel cannot.
 
-    The kernel would turn that into NaN. A mask is handed over before it is broadcast, since the kernel turns each of
-    its booleans into a number.
+    It turns an infinite score into NaN, and has no derivative in forward mode. A mask is handed over before it is
+    broadcast, since the kernel turns each of its booleans into a number.
     """
+    if forward_ad._current_level >= 0:
+        return None
     n_q, n_k = q.shape[-2], k.shape[-2]
-    causal = causal and n_q > 1  # a single query stands at the last key, and sees them all
+    if n_q < 2:  # a single query stands at the last key, and sees them all
+        causal = False
     if causal and not (mask is bias is None and n_q == n_k):  # the kernel's own causal mask is for squares, alone
         mask, causal = masks.combine(masks.causal(n_q, n_k, like=q), mask), False
     allowed = mask if bias is None else bias if mask is None else bias.where(mask, -inf)
@@ -38,7 +43,9 @@ def fused(
     q, (k, v) = _four_axes(q, lead, axes), (_four_axes(x, lead[: len(lead) + 1 - axes]) for x in (k, v))
     options = {"attn_mask": allowed, "dropout_p": dropout, "is_causal": causal, "enable_gqa": axes == 2}
     out = scaled_dot_product_attention(q, k, v, **options)  # (batch, heads, n_q, d_v)
-    if _suspicious(out.detach()):
+    if is_exporting() and allowed is not None:  # other runtimes answer a query that nothing is left to with a mean
+        out = out.where((allowed if is_boolean(allowed) else allowed > -inf).any(-1, keepdim=True), 0.0)
+    if readable(out) and _suspicious(out.detach()):
         check_numbers(q, k, v)
         if not out.isfinite().all():
             return None

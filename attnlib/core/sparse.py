@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._arrays import Array, namespace, split_rows
+from attnlib._arrays import Array, at, namespace, split_rows
 from attnlib.core.arguments import check_numbers
 
 if TYPE_CHECKING:
@@ -60,30 +60,32 @@ def sparse(
     True
     """
     check_numbers(q, k, v)
-    xp, n_q, n_k = namespace(q), q.shape[-2], k.shape[-2]
+    n_q, n_k = q.shape[-2], k.shape[-2]
     if not n_q:
         return mean(Tile(q, k, v, np.arange(0), np.arange(n_k), None))
-    parts = []
+    parts, places = [], []
     for strand in range(min(pattern.strands, n_q)):
-        tiles = _tiles(q, k, v, pattern, causal, strand)
-        parts.append(xp.concat([mean(tile) for tile in tiles], axis=-2))
-    out = parts[0] if len(parts) == 1 else _interleaved(parts, n_q)
+        for tile in _tiles(q, k, v, pattern, causal, strand):
+            parts.append(mean(tile))
+            places.append(tile.rows)
     chosen = pattern.everywhere(n_k)
     chosen = chosen[chosen >= n_k - n_q]
     if len(chosen):  # what was computed for their queries did not see all
         rows, everything = chosen - (n_k - n_q), np.arange(n_k)
         seen = everything <= chosen[:, None] if causal else None
-        out[..., rows, :] = mean(Tile(q[..., rows, :], k, v, rows, everything, seen))
-    return out
+        parts.append(mean(Tile(at(q, rows, axis=-2), k, v, rows, everything, seen)))
+        places.append(rows)
+    return _in_place(parts, np.concatenate(places), n_q)
 
 
-def _interleaved(parts: list[Array], n: int) -> Array:
-    """Rows in turns from each of ``parts``."""
-    like, xp = parts[0], namespace(parts[0])
-    out = xp.empty((*like.shape[:-2], n, like.shape[-1]), dtype=like.dtype, device=like.device)
-    for start, part in enumerate(parts):
-        out[..., start :: len(parts), :] = part
-    return out
+def _in_place(parts: list[Array], places: Int[np.ndarray, " n_rows"], n_q: int) -> Float[Array, "... n_q d_v"]:
+    """The rows of ``parts`` at their ``places``; of two for one place, the later."""
+    row_of = np.empty(n_q, dtype=np.int64)
+    row_of[places] = np.arange(len(places))
+    out = namespace(parts[0]).concat(parts, axis=-2)
+    if len(places) == n_q and (row_of[1:] > row_of[:-1]).all():
+        return out
+    return at(out, row_of, axis=-2)
 
 
 def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand: int) -> Iterator[Tile]:
@@ -91,7 +93,7 @@ def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand:
     xp, step, n_q, n_k = namespace(q), pattern.strands, q.shape[-2], k.shape[-2]
     start, first = divmod(strand + n_k - n_q, step)  # the first query stands at key `first + start * step`
     rows, keys, chosen = np.arange(strand, n_q, step), np.arange(first, n_k, step), pattern.everywhere(n_k)
-    shared = [[x[..., chosen, :]] if len(chosen) else [] for x in (k, v)]
+    shared = [[at(x, chosen, axis=-2)] if len(chosen) else [] for x in (k, v)]
     if step > 1:
         q, k, v = q[..., strand::step, :], k[..., first::step, :], v[..., first::step, :]
     block = pattern.block_of(n_k)
@@ -99,7 +101,7 @@ def _tiles(q: Array, k: Array, v: Array, pattern: Pattern, causal: bool, strand:
     for q_block in split_rows(q, block, lacking=start % block):
         here, rows = rows[: q_block.shape[-2]], rows[q_block.shape[-2] :]
         query = here + n_k - n_q
-        near = pattern.near(query[0] // step, query[-1] // step, len(blocks[0]))
+        near = pattern.near(int(query[0]) // step, int(query[-1]) // step, len(blocks[0]))
         near = [number for number in near if number <= query[-1] // step // block] if causal else near
         column = np.concatenate([chosen, *(keys[number * block : (number + 1) * block] for number in near)])
         k_near, v_near = ([*own, *(x[number] for number in near)] for own, x in zip(shared, blocks, strict=True))

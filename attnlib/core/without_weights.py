@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attnlib._arrays import Array, is_torch, namespace
+from attnlib._arrays import Array, at, is_torch, namespace
 from attnlib.core.arguments import check_numbers
 from attnlib.core.blockwise import blockwise
 from attnlib.core.sparse import Tile, sparse
@@ -68,5 +68,5 @@ def _cut(x: Array | None, tile: Tile) -> Array | None:
     if x is None:
         return None
     x = x if x.ndim > 1 else x[None]
-    x = x[..., tile.rows, :] if x.shape[-2] > 1 else x
-    return x[..., tile.columns] if x.shape[-1] > 1 else x
+    x = at(x, tile.rows, axis=-2) if x.shape[-2] > 1 else x
+    return at(x, tile.columns, axis=-1) if x.shape[-1] > 1 else x

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["check_close", "show", "show_source"]
 
 
-def show(digits: int = 3, *, percent: bool = False, **values: Array | float | str | tuple) -> None:
+def show(digits: int = 3, *, percent: bool = False, **values: Array | float | str | tuple[object, ...]) -> None:
     """Print each value under its name, arrays with their shape, rounded; no number is ever ``-0``.
 
     Three digits at most are the same on every machine; more may not be. With ``percent`` values are shares, one
@@ -68,7 +68,7 @@ def check_close(by_hand: Array, library: Array, tolerance: float = 1e-10) -> Non
     print(f"Equal, to within {tolerance:g}.")
 
 
-def show_source(function: Callable | type) -> Markdown:
+def show_source(function: Callable[..., object] | type) -> Markdown:
     """The source code of ``function``, as it runs, without its docstring. For a notebook's last line."""
     home = f"{function.__module__.replace('.', '/')}.py"
     return markdown(f"# {home}\n{source_of(function)}")

@@ -16,6 +16,7 @@ from attnlib.models.loading import FromHuggingFace
 from attnlib.models.published import albert, bert
 from attnlib.nn.layers import ACTIVATIONS, EncoderLayer
 from attnlib.nn.positional import LearnedPositions
+from attnlib.nn.saving import named
 from attnlib.nn.tokens import check_tokens
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["BERT", "Read"]
 
 
+@named
 class Read(NamedTuple):
     """What `BERT.encode` returns: ``out`` ``(batch, n, d_model)``, and the weights of every layer if asked for.
 
@@ -110,9 +112,18 @@ class BERT(FromHuggingFace, nn.Module):
             alphas.append(alpha)
         return Read(x, alphas)
 
-    def forward(self, tokens: Int[Tensor, "batch n"], **options: Any) -> Float[Tensor, "batch n n_tokens"]:
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch n"],
+        *,
+        mask: Bool[Tensor, "batch n"] | None = None,
+        segments: Int[Tensor, "batch n"] | None = None,
+    ) -> Float[Tensor, "batch n n_tokens"]:
         """Logits for what stood at each position; arguments and errors are those of `encode`."""
-        return self.fill(self.encode(tokens, **options).out)
+        return self.fill(self.encode(tokens, mask=mask, segments=segments).out)
+
+    if TYPE_CHECKING:
+        __call__ = forward  # torch's takes and gives anything
 
     def fill(self, out: Float[Tensor, "... d_model"]) -> Float[Tensor, "... n_tokens"]:
         """Logits for what stood at positions of which `encode` gave the rows ``out``: all, or chosen ones.

@@ -15,6 +15,7 @@ from attnlib.models.loading import FromHuggingFace
 from attnlib.models.published import gpt2, gpt2_settings
 from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import Positional
+from attnlib.nn.saving import named
 from attnlib.nn.state import DecoderState
 from attnlib.nn.tokens import check_tokens
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["GPT", "Predicted"]
 
 
+@named
 class Predicted(NamedTuple):
     """What `GPT` returns: ``logits`` ``(batch, n, n_tokens)``, and the weights of every layer if asked for.
 
@@ -89,6 +91,9 @@ class GPT(FromHuggingFace, nn.Module):
         x = self.drop(self.positional.add_to(self.table(tokens)))
         real = None if mask is None else mask[:, None]  # (batch, 1, n): which keys there are, for every query
         return self._through(x, [None] * len(self.layers), real, weights)
+
+    if TYPE_CHECKING:
+        __call__ = forward  # torch's takes and gives anything
 
     @torch.no_grad()
     def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:

@@ -1,6 +1,19 @@
 """Modules of torch: heads, layers, the Transformer, and the recurrent networks before it.
 
 They may use `attnlib.core`, `attnlib.positions` and `attnlib.data`; nothing here trains or searches.
+
+They compile into one graph, and export with batch and length open, by `torch.export` and ``torch.onnx.export(…,
+dynamo=True)``. Where a saved graph is loaded, ``import attnlib.nn``, or `attnlib.models`, says what its tuples are. A
+graph does not look at numbers: a NaN or a token that is none is not named there.
+
+>>> import torch
+>>> from torch.export import Dim, export
+>>> open_sizes = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
+>>> layer = EncoderLayer(8, 2, 32).eval()
+>>> graph = export(layer, (torch.randn(2, 5, 8),), dynamic_shapes=(open_sizes,)).module()
+>>> x = torch.randn(3, 7, 8)
+>>> torch.allclose(graph(x).out, layer(x).out, atol=1e-6)
+True
 """
 
 import attnlib._needs.torch  # noqa: F401

@@ -144,7 +144,7 @@ class MultiHeadAttention(nn.Module):
         rotate: Callable[..., Tensor] | None = None,
         cache: Cache | None = None,
         weights: bool = False,
-    ) -> Attended:
+    ) -> Attended[Tensor, Tensor | None]:
         r"""Attend from ``x_q`` to ``x_k`` (to itself unless given), and take the values from ``x_v`` (``x_k``).
 
         Parameters
@@ -193,6 +193,9 @@ class MultiHeadAttention(nn.Module):
                 cache.length = start  # a call that failed was not made
             raise
         return Attended(self.out_proj(merge_heads(out)), alpha)  # (..., heads, n_q, d_head) -> (..., n_q, d_model)
+
+    if TYPE_CHECKING:
+        __call__ = forward  # torch's takes and gives anything
 
     def new_cache(self, batch: int | tuple[int, ...], n_max: int) -> Cache:
         """Room for the keys and values of ``n_max`` positions, for decoding one at a time.
@@ -266,7 +269,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Projected, split into heads, turned, and those of earlier calls before the new ones."""
         if cache is not None and cache.frozen:
-            if not x_k is x_v is rotate is None:
+            if not (x_k is None and x_v is None and rotate is None):
                 raise ValueError("x_k, x_v and rotate must be left out with a cache from `remember`; got one of them")
             (q,) = self._projected((x_q, 1), (None, 2))
             return q, *cache.contents()

@@ -18,6 +18,7 @@ from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
 from attnlib.nn.from_torch import check_module, copy_feed_forward, copy_norm, layer_options
 from attnlib.nn.heads import MultiHeadAttention
+from attnlib.nn.saving import named
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
@@ -184,6 +185,8 @@ class EncoderLayer(_Layer):
     torch.Size([2, 5, 8])
     """
 
+    __call__: Callable[..., Attended[Tensor, Tensor | None]]
+
     def forward(
         self,
         x: Float[Tensor, "... n d_model"],
@@ -217,6 +220,7 @@ class EncoderLayer(_Layer):
         return cls._from_torch(module, nn.TransformerEncoderLayer)
 
 
+@named
 class Decoded(NamedTuple):
     """What `DecoderLayer` returns: ``out`` ``(..., n, d_model)``, and the weights of both attentions or None.
 
@@ -247,6 +251,8 @@ class DecoderLayer(_Layer):
     """
 
     crosses = True
+
+    __call__: Callable[..., Decoded]
 
     def forward(
         self,

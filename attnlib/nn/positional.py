@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib import positions
+from attnlib._arrays import tracing
 from attnlib._checks import check_size
 from attnlib.positions import relative_buckets
 
@@ -83,7 +84,7 @@ class RelativeBias(nn.Module):
 
     def forward(self, n_q: int, n_k: int | None = None) -> Float[Tensor, "n_heads n_q n_k"]:
         """The bias of every head, query and key."""
-        buckets = torch.from_numpy(relative_buckets(n_q, n_k, **self.options)).to(self.weight.device)
+        buckets = relative_buckets(n_q, n_k, **self.options, like=self.weight)
         return self.weight[buckets].permute(2, 0, 1)  # (n_q, n_k, n_heads) -> (n_heads, n_q, n_k)
 
     def extra_repr(self) -> str:
@@ -141,6 +142,8 @@ class Positional(nn.Module):
 
     def _codes(self, start: int, stop: int, like: Tensor) -> Tensor:
         """The sinusoidal codes of these positions, from a table that is computed once, with some to spare."""
+        if tracing():  # a graph keeps nothing
+            return positions.sinusoidal(stop - start, self.d_model, start=start, like=like)
         table = self.table
         if table is None or len(table) < stop or (table.dtype, table.device) != (like.dtype, like.device):
             with torch.inference_mode(False):  # a table made in that mode could not be trained with

@@ -13,12 +13,12 @@ from attnlib._arrays import Array
 from attnlib._checks import check_at_least_one
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Shaped
 
 __all__ = ["merge_heads", "project_heads", "split_heads"]
 
 
-def split_heads(x: Float[Array, "... n d"], n_heads: int) -> Float[Array, "... n_heads n d_head"]:
+def split_heads(x: Shaped[Array, "... n d"], n_heads: int) -> Shaped[Array, "... n_heads n d_head"]:
     r"""Cut every row into ``n_heads`` pieces, and put the heads before the positions.
 
     .. math:: x_{h, i, c} = x_{i,\, h \cdot d_{\text{head}} + c}
@@ -47,7 +47,7 @@ def split_heads(x: Float[Array, "... n d"], n_heads: int) -> Float[Array, "... n
     return x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).swapaxes(-3, -2)
 
 
-def merge_heads(x: Float[Array, "... n_heads n d_head"]) -> Float[Array, "... n d"]:
+def merge_heads(x: Shaped[Array, "... n_heads n d_head"]) -> Shaped[Array, "... n d"]:
     r"""The heads' rows end to end: `split_heads` undone.
 
     .. math:: x_i = [x_{1,i}, \ldots, x_{H,i}]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attnlib._arrays import is_torch
+from attnlib._arrays import is_torch, readable
 from attnlib._checks import check_integers
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = N
         raise TypeError(f"{name} must hold integers, int64 or int32; got dtype {tokens.dtype}")
     if tokens.ndim != 2 or 0 in tokens.shape:
         raise ValueError(f"{name} must have shape (batch, n), neither of them 0; got {tuple(tokens.shape)}")
-    if size is not None:
+    if size is not None and readable(tokens):
         low, high = tokens.aminmax()
         if low < 0 or high >= size:
             got = int(low if low < 0 else high)

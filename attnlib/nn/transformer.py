@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attnlib._arrays import readable
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.fast_decode import plan_decoding
 from attnlib.nn.layers import NORMS
 from attnlib.nn.positional import Positional
+from attnlib.nn.saving import named
 from attnlib.nn.stacks import Decoder, Encoder
 from attnlib.nn.state import DecoderState
 from attnlib.nn.tokens import check_tokens
@@ -53,6 +55,7 @@ class Embedding(nn.Module):
         return self.drop(x) if self.training else x
 
 
+@named
 class Translated(NamedTuple):
     """What `Transformer` returns: ``logits`` ``(batch, n, n_target)``, and the weights of every layer if asked for.
 
@@ -112,6 +115,9 @@ class Transformer(nn.Module):
         own, cross = [layer.weights for layer in layers], [layer.cross_weights for layer in layers]
         return Translated(self._logits(x), encoder_weights, own, cross)
 
+    if TYPE_CHECKING:
+        __call__ = forward  # torch's takes and gives anything
+
     @torch.no_grad()
     def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
         """Read the source once, and make room for ``n_max`` target positions, for `step`.
@@ -162,7 +168,8 @@ class Transformer(nn.Module):
 
     def _encode(self, source: Tensor, weights: bool) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
         real = (source != self.config.pad)[:, None]
-        real = None if real.all() else real  # a mask that hides nothing would cost as much as one that does
+        if readable(real) and real.all():
+            real = None  # a mask that hides nothing would cost as much as one that does
         x = self.source_embedding(source)
         options = self.source_embedding.positional.attention_options(source.shape[1], source.shape[1], like=x)
         memory, alphas = self.encoder(x, mask=real, weights=weights, **options)
@@ -171,5 +178,6 @@ class Transformer(nn.Module):
     def _check(self, **tokens: Tensor) -> None:
         for name, x in tokens.items():
             check_tokens(name, x, self.config.n_source if name == "source" else self.config.n_target)
-        if len({len(x) for x in tokens.values()}) > 1:
-            raise ValueError(f"source and target must be one batch; got {[len(x) for x in tokens.values()]} sequences")
+        batches = [x.shape[0] for x in tokens.values()]
+        if batches[0] != batches[-1]:
+            raise ValueError(f"source and target must be one batch; got {batches} sequences")

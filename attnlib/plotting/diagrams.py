@@ -74,7 +74,9 @@ class Diagram(Canvas):
         self.say("Matrices", words)
         return box
 
-    def mask(self, name: str, mask: Array, at: Point, *, rows: Sequence = (), columns: Sequence = ()) -> Box:
+    def mask(
+        self, name: str, mask: Array, at: Point, *, rows: Sequence[object] = (), columns: Sequence[object] = ()
+    ) -> Box:
         """A mask as a grid: a dot where a query (a row) may attend to a key (a column), grey where it may not.
 
         ``rows`` and ``columns`` are words beside and above it.

@@ -70,7 +70,7 @@ def calls_of(module: nn.Module, *inputs: Any, **options: Any) -> list[Call]:
 
     calls: list[Call] = []
 
-    def note(part: nn.Module, args: tuple, kwargs: dict, out: object) -> None:
+    def note(part: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], out: object) -> None:
         given = {name: value for name, value in kwargs.items() if value is not None and value is not False}
         calls.append(Call(names[part], part, tuple(_tensors(args)), given, tuple(_tensors(out))))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy import ndarray as Array
 
 Labels = tuple[str, str]
-Ticks = tuple[Sequence | Mapping, Sequence | Mapping]
+Ticks = tuple[Sequence[str] | Mapping[int, str], Sequence[str] | Mapping[int, str]]
 
 
 @in_style
@@ -249,7 +249,7 @@ def images(rows: Mapping[str, Array], *, title: str) -> Picture:
 
 @in_style
 def strongest_keys(
-    queries: Array, keys: Array, weights: Array, *, words: Sequence, title: str, count: int = 5
+    queries: Array, keys: Array, weights: Array, *, words: Sequence[str], title: str, count: int = 5
 ) -> Picture:
     """Small grey pictures that ask, each followed by the ``count`` of the ``keys`` that have its largest weights.
 
@@ -281,7 +281,7 @@ def _by_name(maps: Array | Mapping[str, Array]) -> dict[str, np.ndarray]:
     return {name: np.asarray(m) for name, m in named.items()}
 
 
-def _word_ticks(ax: Axes, ticks: tuple[Sequence, Sequence], shape: tuple[int, ...]) -> None:
+def _word_ticks(ax: Axes, ticks: tuple[Sequence[str], Sequence[str]], shape: tuple[int, ...]) -> None:
     for axis, words, size in ((ax.xaxis, ticks[0], shape[1]), (ax.yaxis, ticks[1], shape[0])):
         if isinstance(words, Mapping):
             places, words = list(words), list(words.values())

@@ -80,13 +80,15 @@ class Picture:
         """Write the picture to ``path`` as PNG."""
         Path(path).write_bytes(self.png())
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict, dict]:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, object], dict[str, object]]:
         width, height = (int(inches * SCREEN_DPI) for inches in self.figure.get_size_inches())
         data = {"image/png": b64encode(self.png()).decode(), "text/plain": self.alt}
         return data, {"image/png": {"width": width, "height": height, "alt": self.alt}}
 
 
-def style() -> AbstractContextManager:
+def style() -> AbstractContextManager[None]:
     """The course's look, as a context that leaves the reader's own Matplotlib settings alone."""
     return mpl.rc_context(STYLE)
 

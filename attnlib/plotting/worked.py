@@ -55,7 +55,7 @@ def worked_attention(q: Array, k: Array, v: Array, *, title: str) -> Picture:
     return page.picture(title)
 
 
-def _row(page: Diagram, x: float, y: float, *parts: tuple) -> float:
+def _row(page: Diagram, x: float, y: float, *parts: tuple[object, ...]) -> float:
     """Matrices from ``x`` on, each after its sign if it has one; where the last one ends."""
     for *sign, name, numbers, colour, digits in parts:
         if sign:

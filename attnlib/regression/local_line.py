@@ -17,7 +17,10 @@ __all__ = ["local_lines", "straighten"]
 
 
 def local_lines(
-    q: Float[Array, "n_q d"], k: Float[Array, "n_k d"], y: Float[Array, "n_k n_targets"], score: Callable
+    q: Float[Array, "n_q d"],
+    k: Float[Array, "n_k d"],
+    y: Float[Array, "n_k n_targets"],
+    score: Callable[[Array, Array], Array],
 ) -> tuple[Float[Array, "n_q n_targets"], Bool[Array, " n_q"]]:
     r"""The value of each query's line at the query, by moments; and where these are sure to have kept their digits.
 

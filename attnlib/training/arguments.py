@@ -32,7 +32,7 @@ class Settings:
     schedule: Callable[[int], float] | None
     clip: float | None
     seed: int
-    metrics: Mapping[str, Callable[[Module], float]]
+    metrics: Mapping[str, Callable[[Module], float]] | None
     every: int
     patience: int | None
     watch: str

@@ -151,5 +151,5 @@ def loopback() -> Iterator[None]:
 
 
 @lru_cache
-def _store() -> dist.Store:
+def _store() -> dist.Store:  # type: ignore[name-defined]  # torch's stubs do not name it
     return next(dist.rendezvous("env://"))[0]

@@ -1,0 +1,59 @@
+# What this folder offers, and loads when it is first used, for whatever reads types.
+
+from attnlib import core as core
+from attnlib import course as course
+from attnlib import data as data
+from attnlib import decoding as decoding
+from attnlib import interventions as interventions
+from attnlib import masks as masks
+from attnlib import models as models
+from attnlib import ngrams as ngrams
+from attnlib import nn as nn
+from attnlib import plotting as plotting
+from attnlib import positions as positions
+from attnlib import pretraining as pretraining
+from attnlib import probes as probes
+from attnlib import regression as regression
+from attnlib import scores as scores
+from attnlib import training as training
+from attnlib import translation as translation
+from attnlib import variants as variants
+from attnlib.core import Attended as Attended
+from attnlib.core import attention as attention
+from attnlib.core import masked_softmax as masked_softmax
+from attnlib.course import claims as claims
+from attnlib.course import display as display
+from attnlib.course.display import check_close as check_close
+from attnlib.course.display import show as show
+from attnlib.course.display import show_source as show_source
+from attnlib.course.environment import check_environment as check_environment
+from attnlib.course.grading import check as check
+from attnlib.course.grading import hint as hint
+from attnlib.course.grading import progress as progress
+from attnlib.course.grading import solution as solution
+from attnlib.data import functions as functions
+from attnlib.data import prompts as prompts
+from attnlib.data import tasks as tasks
+from attnlib.data import text as text
+from attnlib.masks import causal as causal
+from attnlib.masks import padding as padding
+from attnlib.nn import MultiHeadAttention as MultiHeadAttention
+from attnlib.nn import Transformer as Transformer
+from attnlib.nn import TransformerConfig as TransformerConfig
+from attnlib.nn import heads as heads
+from attnlib.nn import layers as layers
+from attnlib.nn import merge_heads as merge_heads
+from attnlib.nn import recurrent as recurrent
+from attnlib.nn import split_heads as split_heads
+from attnlib.nn import transformer as transformer
+from attnlib.regression import NadarayaWatson as NadarayaWatson
+from attnlib.regression import kernels as kernels
+from attnlib.scores import additive as additive
+from attnlib.scores import bilinear as bilinear
+from attnlib.scores import dot as dot
+from attnlib.scores import gaussian as gaussian
+from attnlib.scores import scaled_dot as scaled_dot
+from attnlib.scores import squared_distance as squared_distance
+
+__all__: list[str]
+__version__: str
