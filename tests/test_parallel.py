@@ -54,7 +54,7 @@ def test_what_is_sent_is_what_the_formulas_say(n):
         # Gathered once, and layers again for the way back; gloo scatters a sum by giving it to all.
         steps.weights: (3 * weights + in_layers) * share,
         steps.heads: 4 * layers * 2 * share * rows,
-        steps.positions: 2 * layers * 2 * share * rows,
+        steps.positions: 2 * layers * 2 * share * rows + 2 * share * weights,
     }
     for way, bytes_ in expected.items():
         for step in parallel.run(way, n, model, tokens):

@@ -21,6 +21,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from attnlib.parallel.heads import gather_heads, shard_heads
 from attnlib.parallel.ring import shard_positions
@@ -92,7 +93,7 @@ def heads(model: nn.Module, tokens: Tensor) -> Step:
 
 
 def positions(model: nn.Module, tokens: Tensor) -> Step:
-    """Positions over processes; keys and values go round, and gradients are averaged (which `sent` leaves out)."""
+    """Positions over processes; keys and values go round, and gradients are averaged."""
     shard_positions(model)
     rank, size, n = dist.get_rank(), dist.get_world_size(), tokens.shape[1] - 1
     here = slice(rank * n // size, (rank + 1) * n // size)
@@ -103,11 +104,10 @@ def positions(model: nn.Module, tokens: Tensor) -> Step:
             x = layer(x, causal=True, **model.positional.attention_options(n, n, like=x)).out
         loss = next_token_loss(model.out(model.norm(x)), targets)
         loss.backward()
-    gradients = _gradients(model)
-    for gradient in gradients.values():
-        dist.all_reduce(gradient)
-    means = {name: gradient / size for name, gradient in gradients.items()}
-    return Step(loss.item(), means, _numbers(model.parameters()), *spent)
+        gradients = parameters_to_vector([p.grad for p in model.parameters()]) / size
+        dist.all_reduce(gradients)
+    vector_to_parameters(gradients, [p.grad for p in model.parameters()])
+    return Step(loss.item(), _gradients(model), _numbers(model.parameters()), *spent)
 
 
 def train(
