@@ -11,6 +11,16 @@ def _share(n, d, d_ff):
     return 4 * n**2 * d / (8 * n * d**2 + 4 * n * d * d_ff + 4 * n**2 * d)
 
 
+def _shared(between, projections=4, products=2):
+    """A share of the work by other counts: of n² d between words, of projections, of products with d_ff."""
+
+    def share(n, d, d_ff):
+        among = between * n**2 * d
+        return among / (among + projections * 2 * n * d**2 + products * 2 * n * d * d_ff)
+
+    return share
+
+
 def _parts(x, W1, b1, W2, b2, P):
     own = np.array_split(np.arange(W1.shape[1]), P)
     parts = np.stack([np.maximum(x @ W1[:, units] + b1[units], 0) @ W2[units] for units in own])
@@ -35,8 +45,44 @@ def _striped(x, W1, b1, W2, b2, P):
     return parts
 
 
+def _kept_for_the_last(x, W1, b1, W2, b2, P):
+    size = W1.shape[1] // P
+    own = np.split(np.arange(W1.shape[1]), size * np.arange(1, P))
+    parts = np.stack([np.maximum(x @ W1[:, units] + b1[units], 0) @ W2[units] for units in own])
+    parts[0] += b2
+    return parts
+
+
+def _rest_lost(x, W1, b1, W2, b2, P):
+    h = W1.shape[1] // P * P
+    return _parts(x, W1[:, :h], b1[:h], W2[:h], b2, P)
+
+
+def _linear(x, W1, b1, W2, b2, P):
+    own = np.array_split(np.arange(W1.shape[1]), P)
+    parts = np.stack([(x @ W1[:, units] + b1[units]) @ W2[units] for units in own])
+    parts[0] += b2
+    return parts
+
+
+def _maximum_last(x, W1, b1, W2, b2, P):
+    parts = np.maximum(_linear(x, W1, b1, W2, 0 * b2, P), 0)
+    parts[0] += b2
+    return parts
+
+
+def _from_the_last(x, W1, b1, W2, b2, P):
+    parts = _parts(x, W1, b1, W2, 0 * b2, P)
+    parts[-1] += b2
+    return parts
+
+
 def _balance(d, n_layers, n_weights, P):
     return n_weights / (4 * n_layers * d)
+
+
+def _times(factor):
+    return lambda d, n_layers, n_weights, P: factor(P) * _balance(d, n_layers, n_weights, P)
 
 
 def _pairs(n, P):
@@ -63,14 +109,54 @@ def _own_block(n, P):
     return pairs, pairs
 
 
-def _miss(sizes, losses, known=slice(None, -1), change=np.log, back=np.exp):
-    slope, height = np.polyfit(change(sizes[known]), change(losses[known]), 1)
-    return back(slope * change(sizes[-1]) + height) / losses[-1] - 1
+def _each_alone(n, P):
+    own = n // P
+    return np.full(P, own * (own + 1) // 2), np.full(P, own // 2 * (own // 2 + 1))
 
 
-def _losses(rng, m):
+def _own_block_whole(n, P):
+    own = n // P
+    return own**2 * np.arange(1, P + 1), np.full(P, own**2 // 4 * (2 * P + 1))
+
+
+def _cut_in_pieces(other):
+    """The pairs where process p has the pieces p and other(p, P)."""
+
+    def pairs(n, P):
+        pieces = np.arange(n).reshape(2 * P, -1)
+        return _pairs(n, P)[0], np.array([(pieces[[p, other(p, P)]] + 1).sum() for p in range(P)])
+
+    return pairs
+
+
+def _side_by_side(n, P):
+    return (_pairs(n, P)[0],) * 2
+
+
+def _miss(sizes, losses):
+    slope, height = np.polyfit(np.log(sizes[:-1]), np.log(losses[:-1]), 1)
+    promised = np.exp(slope * np.log(sizes[-1]) + height)
+    return (promised - losses[-1]) / losses[-1]
+
+
+def _same(x):
+    return x
+
+
+def _missed(known=slice(None, -1), of_size=np.log, of_loss=np.log, back=np.exp):
+    def miss(sizes, losses):
+        slope, height = np.polyfit(of_size(sizes[known]), of_loss(losses[known]), 1)
+        return back(slope * of_size(sizes[-1]) + height) / losses[-1] - 1
+
+    return miss
+
+
+def _losses(rng, m, last):
+    """Losses that bend upwards from a straight line, and the last of them times `last`."""
     sizes = np.sort(rng.uniform(1, 9, m)) * 10.0 ** np.arange(3, 3 + m)
-    return sizes, 1.2 + 40 * sizes ** -rng.uniform(0.3, 0.5) + rng.uniform(0, 0.05, m)
+    losses = 1.2 + 40 * sizes ** -rng.uniform(0.3, 0.5) + rng.uniform(0, 0.05, m)
+    losses[-1] *= last
+    return sizes, losses
 
 
 EXERCISES = [
@@ -92,9 +178,59 @@ EXERCISES = [
                 "That is right where d_ff is 4 d. Here it may be anything.",
             ),
             Misconception(
-                "scores only",
-                lambda n, d, d_ff: 2 * n**2 * d / (8 * n * d**2 + 4 * n * d * d_ff + 2 * n**2 * d),
-                "You counted the scores. The weights times the values are a product between words, too.",
+                "half of it",
+                _shared(between=2),
+                "You have 2 n² d between words, and it is 4 n² d. Either you counted one product of two (there are "
+                "the scores, and the weights times the values), or you halved both for a causal mask (there is no "
+                "mask).",
+            ),
+            Misconception(
+                "half of it above the line",
+                lambda n, d, d_ff: _share(n, d, d_ff) / 2,
+                "What you divide by is right. Above it stands half of what is between words: 4 n² d, the scores and "
+                "the weights times the values.",
+            ),
+            Misconception(
+                "a triangle",
+                lambda n, d, d_ff: _shared(between=2 * (n + 1) / n)(n, d, d_ff),
+                "You counted n (n + 1) / 2 pairs, as under a causal mask. There is no mask: count n².",
+            ),
+            Misconception(
+                "a ratio",
+                lambda n, d, d_ff: n / (2 * d + d_ff),
+                "You divided what is between words by the rest. A share is of the whole.",
+            ),
+            Misconception(
+                "a ratio upside down",
+                lambda n, d, d_ff: (2 * d + d_ff) / n,
+                "You divided the rest by what is between words. Asked for is what is between words, as a share of "
+                "the whole.",
+            ),
+            Misconception(
+                "the rest",
+                lambda n, d, d_ff: 1 - _share(n, d, d_ff),
+                "That is the share of what treats each word by itself. Asked for is the other one.",
+            ),
+            Misconception(
+                "one product of the feed-forward",
+                _shared(between=4, products=1),
+                "The feed-forward network has two products of 2 n d d_ff each, into the hidden units and out. You "
+                "counted one.",
+            ),
+            Misconception(
+                "three projections",
+                _shared(between=4, projections=3),
+                "You counted three projections. There are four: W_Q, W_K, W_V and W_O.",
+            ),
+            Misconception(
+                "d_ff squared",
+                lambda n, d, d_ff: n * d / (2 * d**2 + d_ff**2 + n * d),
+                "You have d_ff² in the feed-forward network. Its matrices are d by d_ff: 2 n d d_ff each.",
+            ),
+            Misconception(
+                "the work itself",
+                lambda n, d, d_ff: 4.0 * n**2 * d,
+                "Those are the FLOPs between words. Divide by those of the whole layer.",
             ),
             Misconception(
                 "no feed-forward",
@@ -126,7 +262,7 @@ EXERCISES = [
                 rng.normal(size=d),
                 P,
             )
-            for n, d, h, P in ((3, 4, 8, 2), (5, 6, 9, 3), (2, 8, 16, 4), (4, 5, 10, 5))
+            for n, d, h, P in ((3, 4, 8, 2), (5, 6, 9, 3), (3, 5, 11, 4), (4, 5, 10, 5))
         ],
         hints=(
             "np.maximum treats each hidden unit by itself. Along which axis of W1 do the hidden units lie?",
@@ -142,9 +278,44 @@ EXERCISES = [
                 "Every process adds b2, and in the sum it stands P times. Process 0 alone should.",
             ),
             Misconception(
+                "a part of the bias from each",
+                lambda x, W1, b1, W2, b2, P: _parts(x, W1, b1, W2, 0 * b2, P) + b2 / P,
+                "The sum is right: each process adds b2 / P. But process 0 should add b2, and nobody else.",
+            ),
+            Misconception(
+                "the bias from the last",
+                _from_the_last,
+                "The sum is right. But process 0 should add b2, not the last one.",
+            ),
+            Misconception(
                 "no last bias",
                 lambda x, W1, b1, W2, b2, P: _parts(x, W1, b1, W2, 0 * b2, P),
                 "Nobody adds b2.",
+            ),
+            Misconception(
+                "no first bias",
+                lambda x, W1, b1, W2, b2, P: _parts(x, W1, 0 * b1, W2, b2, P),
+                "b1 is missing. Each process adds the numbers of b1 that belong to its hidden units.",
+            ),
+            Misconception(
+                "no biases",
+                lambda x, W1, b1, W2, b2, P: _parts(x, W1, 0 * b1, W2, 0 * b2, P),
+                "Both biases are missing. Each process adds its share of b1, and process 0 adds b2.",
+            ),
+            Misconception(
+                "no maximum",
+                _linear,
+                "There is no maximum in yours. Take it of the hidden units, before W2.",
+            ),
+            Misconception(
+                "maximum last",
+                _maximum_last,
+                "You took the maximum after W2. It belongs before W2, to the hidden units.",
+            ),
+            Misconception(
+                "maximum last, of the bias too",
+                lambda *inputs: np.maximum(_linear(*inputs), 0),
+                "You took the maximum last, after W2 and b2. It belongs before W2, to the hidden units.",
             ),
             Misconception(
                 "cut before the maximum",
@@ -158,6 +329,17 @@ EXERCISES = [
                 "The sum is right. But process p should have the p-th contiguous share of the hidden units, not every "
                 "P-th of them.",
             ),
+            Misconception(
+                "the rest is lost",
+                _rest_lost,
+                "Where P does not divide h, you lose the last hidden units. np.array_split deals all of them out.",
+            ),
+            Misconception(
+                "the rest to the last",
+                _kept_for_the_last,
+                "The sum is right. But where P does not divide h, your last process has all that is left over. Make "
+                "the first shares longer by one, as np.array_split does.",
+            ),
         ],
     ),
     Exercise(
@@ -168,14 +350,34 @@ EXERCISES = [
         hints=(
             "Write down both numbers of bytes. What do they have in common?",
             "Both are sums in a ring: 2 (P - 1) / P of what is summed. Once the gradients are, and 4 n_layers times "
-            "the rows, which are words * d numbers.",
-            "n_weights = 4 * n_layers * words * d, so words = n_weights / (4 * n_layers * d).",
+            "the rows, which are w * d numbers.",
+            "n_weights = 4 * n_layers * w * d, so w = n_weights / (4 * n_layers * d).",
         ),
         misconceptions=[
             Misconception(
-                "forward only",
-                lambda d, n_layers, n_weights, P: n_weights / (2 * n_layers * d),
-                "You counted two sums a layer. There are four: one for each sublayer, and both again going back.",
+                "two of four",
+                _times(lambda P: 2),
+                "Yours is twice too large. Either you counted two sums a layer (there are four: one for each "
+                "sublayer, and both again going back), or you gave a ring's factor 2 to the gradients only (the rows "
+                "are summed in a ring, too).",
+            ),
+            Misconception(
+                "two on the side of the rows",
+                _times(lambda P: 1 / 2),
+                "Yours is half of it. The ring's factor 2 belongs to both ways: to the gradients, and to each of the "
+                "four sums a layer.",
+            ),
+            Misconception(
+                "one of four",
+                _times(lambda P: 4),
+                "Yours is four times too large. Either you counted one sum a layer (there are four), or you took "
+                "bytes for the gradients and numbers for the rows (take the same for both).",
+            ),
+            Misconception(
+                "bytes of rows",
+                _times(lambda P: 1 / 4),
+                "Yours is a quarter of it. Did you take numbers for the gradients and bytes for the rows? Take the "
+                "same for both.",
             ),
             Misconception(
                 "one layer",
@@ -183,19 +385,34 @@ EXERCISES = [
                 "You counted the sums of one layer. The model has n_layers of them.",
             ),
             Misconception(
-                "a factor of the processes",
-                lambda d, n_layers, n_weights, P: n_weights * 2 * (P - 1) / P / (4 * n_layers * d),
-                "2 (P - 1) / P is a factor of both ways, and falls out.",
+                "no width",
+                lambda d, n_layers, n_weights, P: n_weights / (4 * n_layers),
+                "That is how many numbers the rows have in all. Each word has d of them.",
+            ),
+            Misconception(
+                "upside down",
+                lambda d, n_layers, n_weights, P: 4 * n_layers * d / n_weights,
+                "Turn your fraction round: more weights, more words.",
             ),
             Misconception(
                 "gradients to everybody",
-                lambda d, n_layers, n_weights, P: n_weights * P / 2 / (4 * n_layers * d),
+                _times(lambda P: P / 2),
                 "An all-reduce does not send all gradients to all others. In a ring each sends 2 (P - 1) / P of them.",
             ),
-            Misconception(
-                "bytes against numbers",
-                lambda d, n_layers, n_weights, P: 4 * n_weights / (4 * n_layers * d),
-                "You took bytes on one side and numbers on the other. Both are numbers of four bytes.",
+            *(
+                Misconception(
+                    f"{name} is left in",
+                    _times(factor),
+                    f"{name} is left in your answer. Both ways send 2 (P - 1) / P of what is summed, so it falls out.",
+                )
+                for name, factor in {
+                    "2 (P - 1) / P": lambda P: 2 * (P - 1) / P,
+                    "P / (2 (P - 1))": lambda P: P / (2 * (P - 1)),
+                    "(P - 1) / P": lambda P: (P - 1) / P,
+                    "P / (P - 1)": lambda P: P / (P - 1),
+                    "P": lambda P: P,
+                    "1 / P": lambda P: 1 / P,
+                }.items()
             ),
         ],
     ),
@@ -231,7 +448,41 @@ EXERCISES = [
             Misconception(
                 "its own keys only",
                 _own_block,
-                "You counted pairs within a process's own piece. In a ring it meets the keys of those before it, too.",
+                "You counted pairs among a process's own places. In a ring it meets the keys of those before it, too.",
+            ),
+            Misconception(
+                "each piece alone",
+                _each_alone,
+                "You counted pairs within each piece. In a ring it meets the keys of those before it, too.",
+            ),
+            Misconception(
+                "its own block whole",
+                _own_block_whole,
+                "The mask holds within a process's own pieces, too: there a query meets its own key and those before "
+                "it, not all.",
+            ),
+            Misconception(
+                "the pieces p and p + P",
+                _cut_in_pieces(lambda p, P: p + P),
+                "In yours, process p has the pieces p and p + P: later processes still have more in both. The second "
+                "piece is 2 P - 1 - p.",
+            ),
+            Misconception(
+                "neighbours",
+                _side_by_side,
+                "Your two cuts are the same. The pieces 2 p and 2 p + 1 together are piece p of P; take p and "
+                "2 P - 1 - p.",
+            ),
+            Misconception(
+                "swapped",
+                lambda n, P: _pairs(n, P)[::-1],
+                "Both are right, in the wrong order: first the P pieces in order, then the other cut.",
+            ),
+            Misconception(
+                "keys ahead",
+                lambda n, P: (_pairs(n, P)[0][::-1], _pairs(n, P)[1]),
+                "In order, your first process has the most pairs. A query meets the keys before it, not those after "
+                "it.",
             ),
         ],
     ),
@@ -239,29 +490,64 @@ EXERCISES = [
         id="23.5",
         title="Refit, then look",
         reference=_miss,
-        cases=lambda rng: [_losses(rng, m) for m in (4, 5, 6, 4)],
+        cases=lambda rng: [_losses(rng, m, last) for m, last in ((4, 1.0), (5, 0.6), (6, 1.0), (4, 0.6))],
         hints=(
             "Which points may the line know?",
             "np.polyfit(np.log(sizes[:-1]), np.log(losses[:-1]), 1) gives the slope and the height of the line.",
             "slope, height = np.polyfit(...); promised = np.exp(height + slope * np.log(sizes[-1])); then "
-            "promised / losses[-1] - 1.",
+            "(promised - losses[-1]) / losses[-1].",
         ),
         misconceptions=[
             Misconception(
                 "it knew the answer",
-                lambda sizes, losses: _miss(sizes, losses, known=slice(None)),
+                _missed(known=slice(None)),
                 "The largest point was among those that the line was laid through. What is left out is left out "
                 "of the fit, too.",
             ),
             Misconception(
                 "a straight line on plain paper",
-                lambda sizes, losses: _miss(sizes, losses, change=lambda x: x, back=lambda x: x),
+                _missed(of_size=_same, of_loss=_same, back=_same),
                 "Take logarithms of sizes and losses first: a power law is straight on such paper.",
+            ),
+            Misconception(
+                "sizes only",
+                _missed(of_loss=_same, back=_same),
+                "You took logarithms of the sizes only. Take them of the losses, too.",
+            ),
+            Misconception(
+                "losses only",
+                _missed(of_size=_same),
+                "You took logarithms of the losses only. Take them of the sizes, too.",
+            ),
+            Misconception(
+                "the last two",
+                _missed(known=slice(-3, -1)),
+                "Your line goes through the two points before the largest. Lay it through all but the largest.",
+            ),
+            Misconception(
+                "the smallest left out",
+                _missed(known=slice(1, -1)),
+                "You left out the smallest, too. Only the largest is left out.",
             ),
             Misconception(
                 "the other way round",
                 lambda sizes, losses: -_miss(sizes, losses),
                 "The sign: a line that promises more loss than was found misses by a positive share.",
+            ),
+            Misconception(
+                "no sign",
+                lambda sizes, losses: abs(_miss(sizes, losses)),
+                "Keep the sign: where the line promised too little loss, the share is negative.",
+            ),
+            Misconception(
+                "of the promised",
+                lambda sizes, losses: _miss(sizes, losses) / (1 + _miss(sizes, losses)),
+                "That is a share of the loss that was promised. Divide by the one that was found.",
+            ),
+            Misconception(
+                "a ratio",
+                lambda sizes, losses: 1 + _miss(sizes, losses),
+                "You divided the promised loss by the one that was found. Take off 1, and you have what it missed by.",
             ),
             Misconception(
                 "in nats",
