@@ -418,76 +418,6 @@ EXERCISES = [
     ),
     Exercise(
         id="23.4",
-        title="Who works?",
-        reference=_pairs,
-        cases=lambda rng: [(8, 2), (24, 3), (64, 4), (40, 5)],
-        hints=(
-            "A query at place i, counted from 0, attends to i + 1 keys. Which places has process p?",
-            "In order, process p has the places from p * n / P on, n / P of them. In the other cut it has a piece "
-            "from the beginning and one as far from the end.",
-            "rows = np.arange(n).reshape(2 * P, -1); own = np.concatenate([rows[p], rows[2 * P - 1 - p]]); the pairs "
-            "are (own + 1).sum().",
-        ),
-        misconceptions=[
-            Misconception(
-                "without itself",
-                _without_itself,
-                "A query may attend to its own place: n / P pairs more for each process.",
-            ),
-            Misconception(
-                "no mask",
-                _unmasked,
-                "That is every pair. The mask is causal: a query at place i has i + 1 keys.",
-            ),
-            Misconception(
-                "dealt out one by one",
-                _in_stripes,
-                "You dealt the places out like cards, which is a good cut too. Here the text has 2 P pieces, and "
-                "process p has the pieces p and 2 P - 1 - p.",
-            ),
-            Misconception(
-                "its own keys only",
-                _own_block,
-                "You counted pairs among a process's own places. In a ring it meets the keys of those before it, too.",
-            ),
-            Misconception(
-                "each piece alone",
-                _each_alone,
-                "You counted pairs within each piece. In a ring it meets the keys of those before it, too.",
-            ),
-            Misconception(
-                "its own block whole",
-                _own_block_whole,
-                "The mask holds within a process's own pieces, too: there a query meets its own key and those before "
-                "it, not all.",
-            ),
-            Misconception(
-                "the pieces p and p + P",
-                _cut_in_pieces(lambda p, P: p + P),
-                "In yours, process p has the pieces p and p + P: later processes still have more in both. The second "
-                "piece is 2 P - 1 - p.",
-            ),
-            Misconception(
-                "neighbours",
-                _side_by_side,
-                "Your two cuts are the same. The pieces 2 p and 2 p + 1 together are piece p of P; take p and "
-                "2 P - 1 - p.",
-            ),
-            Misconception(
-                "swapped",
-                lambda n, P: _pairs(n, P)[::-1],
-                "Both are right, in the wrong order: first the P pieces in order, then the other cut.",
-            ),
-            Misconception(
-                "keys ahead",
-                lambda n, P: (_pairs(n, P)[0][::-1], _pairs(n, P)[1]),
-                "In order, your first process has the most pairs. A query meets the keys before it, not those after "
-                "it.",
-            ),
-        ],
-    ),
-    Exercise(
-        id="23.5",
         title="Refit, then look",
         reference=_miss,
         cases=lambda rng: [_losses(rng, m, last) for m, last in ((4, 1.0), (5, 0.6), (6, 1.0), (4, 0.6))],
@@ -558,6 +488,76 @@ EXERCISES = [
                 "logarithms",
                 lambda sizes, losses: np.log1p(_miss(sizes, losses)),
                 "That is the difference of the logarithms. Go back with np.exp before you compare.",
+            ),
+        ],
+    ),
+    Exercise(
+        id="23.5",
+        title="Who works?",
+        reference=_pairs,
+        cases=lambda rng: [(8, 2), (24, 3), (64, 4), (40, 5)],
+        hints=(
+            "A query at place i, counted from 0, attends to i + 1 keys. Which places has process p?",
+            "In order, process p has the places from p * n / P on, n / P of them. In the other cut it has a piece "
+            "from the beginning and one as far from the end.",
+            "rows = np.arange(n).reshape(2 * P, -1); own = np.concatenate([rows[p], rows[2 * P - 1 - p]]); the pairs "
+            "are (own + 1).sum().",
+        ),
+        misconceptions=[
+            Misconception(
+                "without itself",
+                _without_itself,
+                "A query may attend to its own place: n / P pairs more for each process.",
+            ),
+            Misconception(
+                "no mask",
+                _unmasked,
+                "That is every pair. The mask is causal: a query at place i has i + 1 keys.",
+            ),
+            Misconception(
+                "dealt out one by one",
+                _in_stripes,
+                "You dealt the places out like cards, which is a good cut too. Here the text has 2 P pieces, and "
+                "process p has the pieces p and 2 P - 1 - p.",
+            ),
+            Misconception(
+                "its own keys only",
+                _own_block,
+                "You counted pairs among a process's own places. In a ring it meets the keys of those before it, too.",
+            ),
+            Misconception(
+                "each piece alone",
+                _each_alone,
+                "You counted pairs within each piece. In a ring it meets the keys of those before it, too.",
+            ),
+            Misconception(
+                "its own block whole",
+                _own_block_whole,
+                "The mask holds within a process's own pieces, too: there a query meets its own key and those before "
+                "it, not all.",
+            ),
+            Misconception(
+                "the pieces p and p + P",
+                _cut_in_pieces(lambda p, P: p + P),
+                "In yours, process p has the pieces p and p + P: later processes still have more in both. The second "
+                "piece is 2 P - 1 - p.",
+            ),
+            Misconception(
+                "neighbours",
+                _side_by_side,
+                "Your two cuts are the same. The pieces 2 p and 2 p + 1 together are piece p of P; take p and "
+                "2 P - 1 - p.",
+            ),
+            Misconception(
+                "swapped",
+                lambda n, P: _pairs(n, P)[::-1],
+                "Both are right, in the wrong order: first the P pieces in order, then the other cut.",
+            ),
+            Misconception(
+                "keys ahead",
+                lambda n, P: (_pairs(n, P)[0][::-1], _pairs(n, P)[1]),
+                "In order, your first process has the most pairs. A query meets the keys before it, not those after "
+                "it.",
             ),
         ],
     ),
