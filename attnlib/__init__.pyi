@@ -9,6 +9,7 @@ from attnlib import masks as masks
 from attnlib import models as models
 from attnlib import ngrams as ngrams
 from attnlib import nn as nn
+from attnlib import parallel as parallel
 from attnlib import plotting as plotting
 from attnlib import positions as positions
 from attnlib import pretraining as pretraining
@@ -47,6 +48,7 @@ from attnlib.nn import recurrent as recurrent
 from attnlib.nn import split_heads as split_heads
 from attnlib.nn import transformer as transformer
 from attnlib.regression import NadarayaWatson as NadarayaWatson
+from attnlib.regression import NadarayaWatsonClassifier as NadarayaWatsonClassifier
 from attnlib.regression import kernels as kernels
 from attnlib.scores import additive as additive
 from attnlib.scores import bilinear as bilinear

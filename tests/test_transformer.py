@@ -21,7 +21,7 @@ from attnlib.nn import (
     Transformer,
     TransformerConfig,
 )
-from attnlib.nn.layers import ACTIVATIONS
+from attnlib.nn.feed_forward import ACTIVATIONS
 
 BOUND = {torch.float64: 1e-12, torch.float32: 1e-6}
 MASKS = ["none", "causal", "padding", "both"]

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from attnlib.models.configs import BERTConfig
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.published import albert, bert
-from attnlib.nn.layers import ACTIVATIONS, EncoderLayer
+from attnlib.nn.feed_forward import ACTIVATIONS
+from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import LearnedPositions
 from attnlib.nn.saving import named
 from attnlib.nn.tokens import check_tokens

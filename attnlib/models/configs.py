@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from attnlib._checks import check_positive
 from attnlib.nn.config import TransformerConfig
-from attnlib.nn.layers import ACTIVATIONS
+from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.positional import KINDS
 from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
 

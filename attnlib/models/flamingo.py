@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from attnlib._checks import check_at_least_one, check_floats, check_number
 from attnlib.core.attention import Attended
 from attnlib.models.gpt import GPT
+from attnlib.nn.feed_forward import FeedForward
 from attnlib.nn.heads import MultiHeadAttention
-from attnlib.nn.layers import FeedForward
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

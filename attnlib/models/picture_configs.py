@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnlib._checks import check_positive
-from attnlib.nn.layers import ACTIVATIONS
+from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
 
 __all__ = ["CLIPConfig", "DETRConfig", "ViTConfig"]

@@ -19,8 +19,9 @@ True
 import attnlib._needs.torch  # noqa: F401
 from attnlib.nn.cache import Cache
 from attnlib.nn.config import TransformerConfig
+from attnlib.nn.feed_forward import FeedForward
 from attnlib.nn.heads import MultiHeadAttention
-from attnlib.nn.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
+from attnlib.nn.layers import DecoderLayer, EncoderLayer, Residual
 from attnlib.nn.positional import LearnedPositions, Positional, RelativeBias
 from attnlib.nn.projection import merge_heads, split_heads
 from attnlib.nn.recurrent import Seq2Seq, shift_right

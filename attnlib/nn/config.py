@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlib.data.text import END, PAD, START
-from attnlib.nn.layers import ACTIVATIONS, NORMS
+from attnlib.nn.feed_forward import ACTIVATIONS
+from attnlib.nn.layers import NORMS
 from attnlib.nn.positional import KINDS
 from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
 from attnlib.scores import dot, scaled_dot

@@ -18,8 +18,9 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 from torch.nn.modules import module as torch_module
 
 from attnlib.nn.cache import Cache
+from attnlib.nn.feed_forward import FeedForward
 from attnlib.nn.heads import MultiHeadAttention
-from attnlib.nn.layers import DecoderLayer, FeedForward, Residual
+from attnlib.nn.layers import DecoderLayer, Residual
 from attnlib.nn.stacks import Decoder
 from attnlib.scores import scaled_dot
 

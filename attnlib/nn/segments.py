@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from attnlib._checks import check_at_least_one, check_floats, check_share, check_size
 from attnlib.core.attention import Attended, attention
-from attnlib.nn.layers import FeedForward, Residual
+from attnlib.nn.feed_forward import FeedForward
+from attnlib.nn.layers import Residual
 from attnlib.nn.projection import merge_heads, project_heads, split_heads
 from attnlib.positions import sinusoidal
 

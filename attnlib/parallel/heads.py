@@ -16,8 +16,8 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
+from attnlib.nn.feed_forward import FeedForward
 from attnlib.nn.heads import MultiHeadAttention
-from attnlib.nn.layers import FeedForward
 
 if TYPE_CHECKING:
     from jaxtyping import Float

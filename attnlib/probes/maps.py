@@ -63,9 +63,9 @@ def attention_maps(model: nn.Module, *inputs: Any, **options: Any) -> Maps:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module; got {type(model).__name__}")
     seen: list[tuple[str, Tensor]] = []
-    modes = [(module, module.training) for module in model.modules()]
     with ExitStack() as stack:
-        stack.callback(lambda: [setattr(module, "training", mode) for module, mode in modes])
+        for module in model.modules():
+            stack.callback(setattr, module, "training", module.training)
         model.eval()
         watched = [_watch(module, name or "attention", seen, stack) for name, module in model.named_modules()]
         returns = not any(watched) and hasattr(getattr(model, "config", None), "output_attentions")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def in_tiles(
         pass
 
 
-def _each(work: Callable, parts: Iterator) -> Iterator:
+def _each(work: Callable[[Any], Any], parts: Iterator[Any]) -> Iterator[Any]:
     # glibc hands freed megabytes back to the kernel, and fetching them again for every block takes longer than
     # the arithmetic. It stops doing so once it has seen a larger array freed; this one is never touched.
     np.empty(8 * BLOCK)
