@@ -15,7 +15,7 @@ from torch import nn
 
 from attnlib import attention, causal, parallel
 from attnlib.models import GPT, GPTConfig
-from attnlib.nn import EncoderLayer, MultiHeadAttention
+from attnlib.nn import DecoderLayer, EncoderLayer, MultiHeadAttention
 from attnlib.parallel import steps
 
 SIZES = dict(n_tokens=50, n_max=64, d_model=32, n_heads=4, n_layers=2)
@@ -109,6 +109,17 @@ def test_groups_of_heads_and_gates_are_shared_too():
     for name, parameter in layer.named_parameters():
         assert torch.equal(weights[name], parameter)
         torch.testing.assert_close(gradients[name], parameter.grad, atol=1e-4, rtol=1e-4, msg=name)
+
+
+def crossed(layer, x, memory):
+    return parallel.shard_heads(layer)(x, memory).out.detach()
+
+
+def test_attention_to_a_memory_is_shared_too():
+    torch.manual_seed(2)
+    layer, x, memory = DecoderLayer(16, 4, 24).eval(), torch.randn(2, 5, 16), torch.randn(2, 7, 16)
+    for out in parallel.run(crossed, 4, layer, x, memory):
+        torch.testing.assert_close(out, layer(x, memory).out.detach(), atol=1e-5, rtol=1e-5)
 
 
 def what_fails(call):
