@@ -68,7 +68,8 @@ def match(
 
     Raises ``ValueError`` when the shapes do not fit, there are more objects than queries or a cost is not a number.
 
-    Source: Carion et al. (2020), section 3.1; Kuhn (1955) for the first algorithm; `scipy.optimize.linear_sum_assignment` has a later one.
+    Source: Carion et al. (2020), section 3.1; Kuhn (1955) for the first algorithm. That of
+    `scipy.optimize.linear_sum_assignment` is a later one.
 
     >>> boxes = torch.tensor([[[0.9, 0.9, 0.2, 0.2], [0.2, 0.2, 0.2, 0.2], [0.5, 0.5, 0.5, 0.5]]])
     >>> match(torch.zeros(1, 3, 5), boxes, torch.tensor([[2, 0, 4]]), boxes[:, [1, 0, 2]] + 0.1)
