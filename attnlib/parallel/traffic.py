@@ -10,15 +10,16 @@ from contextlib import suppress
 
 __all__ = ["bytes_sent"]
 
-_BYTES_SENT = 200  # where `tcpi_bytes_sent` stands in the kernel's `struct tcp_info`, since Linux 4.19
+# Where `tcpi_bytes_sent` and `tcpi_bytes_retrans` stand in the kernel's `struct tcp_info`, since Linux 4.19.
+_PLACE, _END = 200, 216
 
 
 def bytes_sent() -> int | None:
     """Bytes that went out by this process's open TCP connections since they were made, as the kernel counts them.
 
-    What gloo adds to say what is coming is counted too. The difference of two calls is what was sent between them,
-    if all that was sent has been handed to the kernel: `torch.distributed.barrier` before each. None where the
-    operating system is not Linux.
+    What gloo adds to say what is coming is counted too; what had to be sent again on a busy machine is not. The
+    difference of two calls is what was sent between them, if all that was sent has been handed to the kernel:
+    `torch.distributed.barrier` before each. None where the operating system is not Linux.
 
     >>> before = bytes_sent()
     >>> before is None or bytes_sent() >= before
@@ -33,6 +34,7 @@ def _sent_by(descriptor: str) -> int:
             with socket.socket(fileno=os.dup(int(descriptor))) as connection:
                 kinds = connection.family in (socket.AF_INET, socket.AF_INET6), connection.type == socket.SOCK_STREAM
                 if all(kinds):
-                    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_SENT + 8)
-                    return struct.unpack_from("=Q", info.ljust(_BYTES_SENT + 8, b"\0"), _BYTES_SENT)[0]
+                    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _END)
+                    sent, again = struct.unpack_from("=QQ", info.ljust(_END, b"\0"), _PLACE)
+                    return sent - again
     return 0
