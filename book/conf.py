@@ -50,6 +50,7 @@ html_theme_options = {
     "collapse_navbar": True,
     "navbar_persistent": [],  # one search field is enough
 }
+html_show_search_summary = False  # it would fetch every page found: 7 MB for "attention"
 html_show_sourcelink = False
 html_domain_indices = False  # the reference has its own first page
 exclude_patterns = ["**.ipynb_checkpoints"]

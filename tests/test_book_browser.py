@@ -24,7 +24,7 @@ PAGES = (
     "api/variants.html",
     "_modules/attnlib/core/attention.html",
     "figures/README.html",
-    "search.html?q=bandwidth",
+    "search.html?q=attention",
 )
 SEEN = {"desk": (1440, "light"), "desk, dark": (1440, "dark"), "phone": (390, "light")}
 LIMIT = 3_000_000  # bytes
