@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from itertools import count
 from pathlib import Path
 from unittest import mock
 
@@ -253,9 +254,11 @@ def test_ten_features_take_seconds_and_few_evaluations(monkeypatch):
 @pytest.mark.parametrize(("d", "degree"), [(1, 0), (3, 0), (1, 1)])
 def test_a_long_search_says_so_before(monkeypatch, d, degree):
     X, y = problem(n=15, d=d)
+    clock = mock.Mock(perf_counter=iter([0.0, 9.0, 9.001, 20.0]).__next__)  # slow to start, and held up once
+    monkeypatch.setattr("attnlib.regression.bandwidth_search.time", clock)
     with warnings.catch_warnings(action="error"):
         NadarayaWatson(degree=degree).fit(X, y)  # quick, and silent
-    monkeypatch.setattr("attnlib.regression.bandwidth_search.LONG", 0.0)
+    clock.perf_counter = count(step=1.0).__next__
     bars = []
     monkeypatch.setattr("tqdm.auto.tqdm", lambda **options: bars.append(mock.Mock(**options)) or bars[-1])
     monkeypatch.setenv("TQDM_DISABLE", "0")

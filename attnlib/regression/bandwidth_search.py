@@ -56,7 +56,7 @@ class _Counted:
 
     def __init__(self, error: Error, expected: int, d: int) -> None:
         self.error, self.expected, self.d = error, expected, d
-        self.seen, self.start, self.bar = 0, time.perf_counter(), None
+        self.seen, self.times, self.bar = 0, [], None
 
     def __call__(self, h: Array) -> float:
         self._count()
@@ -73,8 +73,10 @@ class _Counted:
         if self.bar is not None:
             self.bar.update()
         self.seen += 1
-        if self.seen == 4:  # the first evaluation warms up
-            self._announce((time.perf_counter() - self.start) / 3 * self.expected)
+        if self.seen <= 4:
+            self.times.append(time.perf_counter())
+        if self.seen == 4:  # the quickest of three, since the first warms up and any may be held up
+            self._announce(min(np.diff(self.times)) * self.expected)
 
     def _announce(self, seconds: float) -> None:
         if seconds < LONG:
