@@ -82,7 +82,7 @@ def is_floating(x: Array) -> bool:
     return is_float_dtype(x.dtype)
 
 
-@lru_cache
+@lru_cache(typed=True)  # dtypes of two libraries can have one hash, and must not be compared
 def is_float_dtype(dtype: Any) -> bool:
     """Is this the dtype of real floating-point numbers, in either library?
 
@@ -103,7 +103,7 @@ def is_boolean(x: Array) -> bool:
     return _is_boolean_dtype(x.dtype)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def _is_boolean_dtype(dtype: Any) -> bool:
     return _name(dtype) == "bool"
 

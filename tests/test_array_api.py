@@ -14,7 +14,8 @@ import pytest
 
 from attnlib import attention, masks, scores
 
-pytestmark = pytest.mark.filterwarnings("ignore:You are comparing a array_api_strict dtype")  # in caches of dtypes
+# As a cache of dtypes would that does not tell types apart.
+pytestmark = pytest.mark.filterwarnings("error:You are comparing a array_api_strict dtype")
 
 RNG = np.random.default_rng(0)
 Q, K, V, W = (
