@@ -86,6 +86,7 @@ def check(
     broken = [f"{name}: promised {promised[name]}. {report}" for name, report in found.items() if
               report.ok != promised[name]]  # fmt: skip
     if broken:
+        __tracebackhide__ = True  # pytest shows the test that failed, not this function
         raise AssertionError("\n".join(broken))
     return found
 
