@@ -15,7 +15,7 @@ from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
 from attnlib.plotting.head_splitting import heads_diagram
 from attnlib.plotting.joining import joins_diagram
-from attnlib.plotting.maps import attention_sheet, images, matrices, signed_map, strongest_keys, surfaces, weight_map
+from attnlib.plotting.maps import attention_sheet, images, signed_map, strongest_keys, surfaces, weight_map
 from attnlib.plotting.masking import mask_diagram
 from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
@@ -25,6 +25,7 @@ from attnlib.plotting.readers import detr_diagram, vit_diagram
 from attnlib.plotting.self_attending import self_attention_diagram
 from attnlib.plotting.sharing import shares_diagram
 from attnlib.plotting.shifting import shift_diagram
+from attnlib.plotting.tables import matrices
 from attnlib.plotting.translating import translator_diagram
 from attnlib.plotting.worked import worked_attention
 

@@ -1,4 +1,4 @@
-"""Matrices as pictures: weights, numbers in cells, surfaces, small images. All are in `attnlib.plotting`."""
+"""Matrices as pictures: weights, surfaces, small images. All are in `attnlib.plotting`."""
 
 from __future__ import annotations
 
@@ -145,54 +145,6 @@ def signed_map(
         if ticks is not None:
             _word_ticks(ax, ticks, np.shape(m))
     fig.colorbar(image, ax=axes[0], label=scale, shrink=0.9)
-    return Picture(fig, title)
-
-
-@in_style
-def matrices(
-    named: Mapping[str, Array],
-    *,
-    title: str,
-    colours: Mapping[str, str] | None = None,
-    digits: int = 1,
-    rows: Sequence[str] = (),
-    columns: Sequence[str] = (),
-) -> Picture:
-    """Small matrices side by side with their numbers written in, shaded by value; negative ones in purple.
-
-    ``rows`` are words for the rows of the first, and ``columns`` for its columns.
-
-    >>> matrices({"Q": np.eye(2), "K": np.ones((3, 2))}, title="Two matrices")
-    Two matrices. 2 plots. (1) Title: Q (2×2). Grid of numbers: 2×2. (2) Title: K (3×2). Grid of numbers: 3×2.
-    """
-    shapes = [np.shape(m) for m in named.values()]
-    widths = [max(columns, 1.6) for _, columns in shapes]
-    fig, axes = new_figure(
-        min(10, 0.75 * sum(widths) + 0.4 * len(widths)),
-        0.55 * max(rows for rows, _ in shapes) + 1.1,
-        len(named),
-        squeeze=False,
-        width_ratios=widths,
-    )
-    for ax, (name, m) in zip(axes[0], named.items(), strict=True):
-        top = np.abs(m).max() or 1
-        ax.imshow(m, cmap=f"{SIGNED}_r", vmin=-2 * top, vmax=2 * top, aspect="auto")
-        for (i, j), value in np.ndenumerate(m):
-            ax.text(
-                j,
-                i,
-                f"{round(float(value), digits) + 0.0:.{digits}f}",
-                ha="center",
-                va="center",
-                fontsize=9.5,
-            )
-        colour = (colours or {}).get(name, INK)
-        ax.set_title(f"{name} ({np.shape(m)[0]}×{np.shape(m)[1]})", color=readable(colour), loc="left")
-        ax.set(xticks=[], yticks=[])
-        for side in ax.spines.values():
-            side.set(visible=True, color=colour, linewidth=2)
-    axes[0, 0].set_yticks(range(len(rows)), rows)
-    axes[0, 0].set_xticks(range(len(columns)), columns)
     return Picture(fig, title)
 
 

@@ -58,15 +58,19 @@ def clip_diagram(model: nn.Module, pictures: Tensor, tokens: Tensor, *, title: s
         ],
     )
     scores, y = calls[-1].outputs[0].numpy(), left.y + 2.3
-    grid = page.grid("scores", scores, (APART / 2, y), colour="weights", caption=f"scores {as_words(scores.shape)}")
-    for start, call, colour, end in (
-        (left, at["pictures.project"], QUERY, grid.side("left")),
-        (right, at["text.project"], KEY, grid.side("right")),
-    ):
-        shape = as_words(call.outputs[0].shape)
-        corner = (start.x, grid.y)
-        page.arrow(start.side("top"), corner, end, words=shape, colour=colour, said=f"{start.name} to scores")
-    page.text("cosines × a learned number", (APART / 2, grid.side("bottom")[1] - 0.36))
+    grid = page.grid("scores", scores, (APART / 2, y), colour="signed", caption="")
+    above = grid.side("top")[1] + 0.5
+    arrows = (
+        (left, "pictures", QUERY, [(left.x, grid.y), grid.side("left")]),
+        (right, "text", KEY, [(right.x, above), (grid.x, above), grid.side("top")]),
+    )
+    for (start, side, colour, corners), word in zip(arrows, ("row", "column"), strict=True):
+        shape = as_words(at[f"{side}.project"].outputs[0].shape)
+        words = f"{shape}\na {word}"
+        page.arrow(start.side("top"), *corners, words=words, colour=colour, said=f"{start.name} to scores")
+    below = grid.side("bottom")[1] - 0.36
+    page.text(f"scores {as_words(scores.shape)}", (grid.x, below))
+    page.text("cosines × a learned number", (grid.x, below - 0.26))
     return page.picture(title)
 
 
@@ -95,13 +99,16 @@ def flamingo_diagram(model: nn.Module, tokens: Tensor, rows: Tensor, *, title: s
             parts.append((f"{many}\nEncoderLayer, causal", model.language.layers[start], many.replace(" to ", "–")))
         if i < n_layers:
             gate = model.layers[str(i)].attention_gate.item()
-            words = f"gated cross-attention\ngate {gate:.2f}, at first 0"
+            words = f"gated cross-attention\nand gated FFN; gates at {gate:.2f}"
             parts.append((words, model.layers[str(i)], "gated cross-attention"))
         start = i
     parts.append((f"output, {calls[-1].outputs[0].shape[-1]:,} tokens", model.language.out, "output"))
     page.text(f"tokens {as_words(tokens.shape)}", (0, 0), bold=True)
     below = Box("tokens", 0, 0, 3.2, 0.26)
-    memory = page.box(f"picture's rows {as_words(rows.shape)}\nLinear", (-APART, 2 * STEP), name="rows", width=2.6)
+    words = f"picture's rows {as_words(rows.shape)}\nLinear, trained"
+    memory = page.box(words, (-APART, 2 * STEP), name="rows", width=2.6, colour=OUTPUT)
+    eye = page.box("encoder of pictures, frozen", (-APART, STEP), name="eye", width=2.6, fill=FROZEN, colour="#000000")
+    page.arrow(eye.side("top"), memory.side("bottom"), said="eye to rows")
     for words, part, name in parts:
         frozen = not any(p.requires_grad for p in part.parameters())
         first, *more = words.split("\n")

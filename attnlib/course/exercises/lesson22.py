@@ -8,17 +8,60 @@ from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
 def _log_softmax(scores, axis):
+    scores = scores - scores.max(axis=axis, keepdims=True)
     return scores - np.log(np.exp(scores).sum(axis=axis, keepdims=True))
 
 
-def _loss(scores):
-    by_picture, by_caption = (np.diagonal(_log_softmax(scores, axis)).mean() for axis in (1, 0))
-    return -(by_picture + by_caption) / 2
+def _by_picture(scores, answer):
+    return -_log_softmax(scores, 1)[np.arange(len(answer)), answer].mean()
 
 
-def _solve_loss(scores):
-    log_p = [scores - np.log(np.exp(scores).sum(axis=axis, keepdims=True)) for axis in (0, 1)]
-    return -np.mean([np.diagonal(table) for table in log_p])
+def _by_caption(scores, answer):
+    p = np.exp(_log_softmax(scores, 0))
+    return -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])
+
+
+def _loss(scores, answer):
+    return (_by_picture(scores, answer) + _by_caption(scores, answer)) / 2
+
+
+def _on_its_own(scores, answer):
+    log_p = _log_softmax(scores, 0)[np.arange(len(answer)), answer]
+    return (_by_picture(scores, answer) - log_p.mean()) / 2
+
+
+def _mean_of_pictures(scores, answer):
+    p = np.exp(_log_softmax(scores, 0))
+    return (_by_picture(scores, answer) - np.mean([np.log(p[answer == j, j].mean()) for j in np.unique(answer)])) / 2
+
+
+def _mean_of_logs(scores, answer):
+    log_p = _log_softmax(scores, 0)
+    return (_by_picture(scores, answer) - np.mean([log_p[answer == j, j].mean() for j in np.unique(answer)])) / 2
+
+
+def _by_number(scores, answer):
+    p = np.exp(_log_softmax(scores, 0))
+    captions = -sum(np.log(p[answer == j, j].sum()) for j in np.unique(answer)) / scores.shape[1]
+    return (_by_picture(scores, answer) + captions) / 2
+
+
+def _used_only(scores, answer):
+    used, places = np.unique(answer, return_inverse=True)
+    return _loss(scores[:, used], places)
+
+
+def _solve_loss(scores, answer):
+    scores = scores - scores.max()  # the same probabilities, and nothing overflows
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    pictures = -np.log(p[np.arange(len(answer)), answer]).mean()
+    p = np.exp(scores) / np.exp(scores).sum(axis=0)
+    captions = -np.mean([np.log(p[answer == j, j].sum()) for j in set(answer)])
+    return (pictures + captions) / 2
+
+
+def _batch(rng, n, m, height):
+    return 2 * rng.normal(size=(n, m)) + height, np.append(rng.integers(m - 1, size=n - 2), [0, 0])
 
 
 def _normalised(rows):
@@ -127,54 +170,73 @@ def _candidates(rng, n, m, n_candidates):
 EXERCISES = [
     Exercise(
         id="22.1",
-        title="The contrastive loss",
+        title="The contrastive loss, when captions repeat",
         reference=_loss,
-        cases=lambda rng: [(2 * rng.normal(size=(n, n)) + np.eye(n),) for n in (4, 7, 3)],
+        cases=lambda rng: [_batch(rng, n, m, height) for n, m, height in ((4, 3, 0), (7, 5, 1000), (5, 8, -2))],
         hints=(
-            "Each picture chooses along its row, each caption down its column. Where is the right one?",
-            "Take the log of the softmax over axis 1, and of that over axis 0, and of both the diagonal.",
-            "-(np.diagonal(log_softmax(scores, 1)).mean() + np.diagonal(log_softmax(scores, 0)).mean()) / 2",
+            "Two losses. Who chooses along a row of scores, and who down a column? Which columns have no choice?",
+            "A softmax over axis 1, and of it [np.arange(n), answer]. A softmax over axis 0, and for each caption in "
+            "np.unique(answer) the sum over the pictures where answer is this caption.",
+            "p = softmax(scores, 0); -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])",
         ),
         misconceptions=[
             Misconception(
                 "pictures only",
-                lambda scores: -np.diagonal(_log_softmax(scores, 1)).mean(),
+                _by_picture,
                 "Your pictures choose among captions. Captions choose among pictures too, down the columns.",
             ),
             Misconception(
                 "captions only",
-                lambda scores: -np.diagonal(_log_softmax(scores, 0)).mean(),
+                _by_caption,
                 "Your captions choose among pictures. Pictures choose among captions too, along the rows.",
             ),
             Misconception(
                 "a sum",
-                lambda scores: 2 * _loss(scores),
+                lambda scores, answer: 2 * _loss(scores, answer),
                 "You added up both directions. The loss is their mean: divide by two.",
             ),
             Misconception(
-                "not divided by n",
-                lambda scores: len(scores) * _loss(scores),
-                "You added up the pairs. The loss is a mean over them.",
+                "each picture on its own",
+                _on_its_own,
+                "Down a column you ask for each picture alone, so that two pictures of one caption are wrong for each "
+                "other. Add up the probabilities of all its pictures first, and count the caption once.",
+            ),
+            Misconception(
+                "a mean of probabilities",
+                _mean_of_pictures,
+                "You averaged the probabilities of a caption's pictures. It is right with any of them: add them up.",
+            ),
+            Misconception(
+                "a mean of logarithms",
+                _mean_of_logs,
+                "You averaged logarithms over a caption's pictures. Add up the probabilities first.",
+            ),
+            Misconception(
+                "divided by all captions",
+                _by_number,
+                "You divided by the number of all captions. Those without a picture have nothing to choose: the mean "
+                "is over the others.",
+            ),
+            Misconception(
+                "captions without pictures left out of the rows",
+                _used_only,
+                "You left captions without a picture out of the rows too. There they are wrong answers like others.",
             ),
             Misconception(
                 "one softmax for all",
-                lambda scores: -np.diagonal(scores - np.log(np.exp(scores).sum())).mean(),
+                lambda scores, answer: (
+                    -np.log(
+                        (np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum())[
+                            np.arange(len(answer)), answer
+                        ]
+                    ).mean()
+                ),
                 "You took one softmax over the whole table. Each row is a choice of its own, and each column.",
             ),
             Misconception(
-                "no logarithm",
-                lambda scores: -np.mean([np.diagonal(np.exp(_log_softmax(scores, axis))) for axis in (0, 1)]),
-                "These are probabilities. The loss is the mean of minus their logarithms.",
-            ),
-            Misconception(
                 "the sign",
-                lambda scores: -_loss(scores),
+                lambda scores, answer: -_loss(scores, answer),
                 "The sign is turned: a loss is minus the logarithm of a probability, and never below zero.",
-            ),
-            Misconception(
-                "everything, not the diagonal",
-                lambda scores: -(_log_softmax(scores, 0) + _log_softmax(scores, 1)).mean() / 2,
-                "You averaged over the whole table. What belongs together stands on the diagonal.",
             ),
         ],
         solution=_solve_loss,
@@ -320,6 +382,21 @@ EXERCISES = [
                 "no scale",
                 lambda x, rows, gate: x + np.tanh(gate) * (_softmax(x @ rows.T) @ rows),
                 "The scores are not scaled. Divide by the root of d.",
+            ),
+            Misconception(
+                "the root of m",
+                lambda x, rows, gate: x + np.tanh(gate) * (_softmax(x @ rows.T / np.sqrt(len(rows))) @ rows),
+                "You divided by the root of how many rows there are. It is the root of how long they are, d.",
+            ),
+            Misconception(
+                "a softmax down the columns",
+                lambda x, rows, gate: x + np.tanh(gate) * (_softmax(rows @ x.T / np.sqrt(x.shape[1])).T @ rows),
+                "Your weights add up to one for each row of the picture. Each row of x shares out its own: axis 1.",
+            ),
+            Misconception(
+                "tanh of the product",
+                lambda x, rows, gate: x + np.tanh(gate * _taken(x, rows)),
+                "You took tanh of what comes through. Only the gate goes through tanh; what was taken is multiplied.",
             ),
             Misconception(
                 "self-attention",
