@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from attnlib.data import digits
 from attnlib.data.scenes import NOTHING, Scenes, scenes
 from attnlib.interventions import cut
 from attnlib.models import DETR, ViT, ViTConfig
-from attnlib.models.detecting import ORDERS, score, train
+from attnlib.models.detecting import ORDERS, score, small_detr, train
 from attnlib.probes.rollout import rollout
 from attnlib.training import fit, save, warmup_cosine
 
@@ -46,7 +47,7 @@ LONGER = """
 ## More from 1,400
 
 As above, from all 1,400 pictures: three and nine times as many steps, and as many with pictures that are moved by up
-to one pixel in each direction, another way at each step. The 2,700 steps are seeds 0, 1 and 2.
+to one pixel in each direction, each in its own way at each step. The 2,700 steps are seeds 0, 1 and 2.
 
 """
 
@@ -74,7 +75,8 @@ QUERIES = """
 
 The same models with the matching, after a cut: per cent of scenes with more answers than shapes, as they are, without
 the attention between queries (both layers), and, as a control, without the first layer's attention to the picture.
-Behind each, how far middles are off, in pixels.
+"Trained without" are five more models, which never had the attention between queries. Behind each, how far middles are
+off, in pixels.
 
 """
 
@@ -86,7 +88,7 @@ def page() -> str:
     images, labels = digits()
     pictures = torch.tensor(images, dtype=torch.float32)[:, None], torch.tensor(labels)
     learn, test = [x[:1400] for x in pictures], [x[1400:] for x in pictures]
-    with tqdm(total=len(SEEDS) * (2 * len(NUMBERS) + 5 + len(ORDERS)) + 6, desc="readers of pictures") as bar:
+    with tqdm(total=len(SEEDS) * (2 * len(NUMBERS) + 6 + len(ORDERS)) + 6, desc="readers of pictures") as bar:
         vits, first = _digits(learn, test, bar.update)
         rest = LONGER + _longer(learn, test, bar.update) + ROLLOUT + _rollout(vits, test)
         return WORDS + first + rest + SCENES + _scenes(bar.update)
@@ -114,9 +116,9 @@ def learned(make: Callable[[], nn.Module], data: Data, seed: int, n: int = 1400,
     def batch(step: int) -> Data:
         rng = np.random.default_rng([seed, step])
         rows = rng.integers(0, n, 64)
-        right, down = rng.integers(-moved, moved + 1, 2)
-        padded = F.pad(pictures[rows], [moved] * 4)
-        return padded[..., moved + down :, moved + right :][..., :8, :8], labels[rows]
+        down, right = rng.integers(2 * moved + 1, size=(2, 64))  # another way for each picture
+        windows = F.pad(pictures[rows], [moved] * 4).unfold(2, 8, 1).unfold(3, 8, 1)  # (64, 1, ways, ways, 8, 8)
+        return windows[range(64), :, down, right], labels[rows]
 
     def loss(model: nn.Module, batch: Data) -> Tensor:
         return F.cross_entropy(model(batch[0]), batch[1])
@@ -201,7 +203,7 @@ def exchanged(pictures: Tensor, patches: Tensor, seed: int) -> Tensor:
 def _scenes(tick: Callable[[], object]) -> str:
     test = scenes(2000, seed=99)
     rows = [["", "seed", "count", "kind", "place", "scene"], ["---", *["---:"] * 5]]
-    after = [["seed", "as it is", "between queries", "first layer, to the picture"], ["---:"] * 4]
+    after = [["seed", "as it is", "between queries", "first layer, to the picture", "trained without"], ["---:"] * 5]
     for order in ORDERS:
         for seed in SEEDS:
             model = _ticked(train(order, seed=seed, progress=False), tick)
@@ -209,17 +211,32 @@ def _scenes(tick: Callable[[], object]) -> str:
             shares = [f"{100 * share:.0f}" for share in (found.count, found.kind, found.scene)]
             rows.append([order, str(seed), *shares[:2], f"{found.place:.2f}", shares[2]])
             if order == ORDERS[0]:
-                cuts = [[], [layer.self_attention for layer in model.decoder], [model.decoder[0].cross_attention]]
-                after.append([str(seed), *(_too_many(model, test, attentions) for attentions in cuts)])
+                cuts = [nullcontext(), apart(model), cut(model.decoder[0].cross_attention, None, None)]
+                never = _ticked(never_together(seed), tick)
+                whole = [*((model, a_cut) for a_cut in cuts), (never, apart(never))]
+                after.append([str(seed), *(_too_many(one, test, a_cut) for one, a_cut in whole)])
             if (order, seed) == (ORDERS[0], 0):
                 SHIPPED.parent.mkdir(exist_ok=True)
                 save(model, SHIPPED)
     return table(rows) + QUERIES + table(after)
 
 
+def apart(model: DETR) -> AbstractContextManager[None]:
+    """Inside the ``with``, no query attends to a query."""
+    return cut([layer.self_attention for layer in model.decoder], None, None)
+
+
+def never_together(seed: int) -> DETR:
+    """The model of the seed, trained without attention between queries."""
+    torch.manual_seed(seed)
+    model = small_detr()
+    with apart(model):
+        return train(seed=seed, model=model, progress=False)
+
+
 @torch.no_grad()
-def _too_many(model: DETR, test: Scenes, attentions: Sequence[nn.Module]) -> str:
-    with cut(attentions, None, None):
+def _too_many(model: DETR, test: Scenes, a_cut: AbstractContextManager[None]) -> str:
+    with a_cut:
         said, place = model(test.pictures.float()).logits.argmax(-1), score(model, test).place
     more = (said < NOTHING).sum(1) > (test.kinds < NOTHING).sum(1)
     return f"{100 * more.double().mean():.0f} ({place:.2f})"

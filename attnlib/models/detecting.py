@@ -85,8 +85,12 @@ def assigned(found: Detected, kinds: Tensor, boxes: Tensor, order: str) -> Int[T
     return boxes[..., 0].masked_fill(kinds == NOTHING, torch.inf).argsort(1).argsort(1)
 
 
-def train(order: str = "matched", *, seed: int = 0, steps: int = 1600, progress: bool = True) -> DETR:
+def train(
+    order: str = "matched", *, seed: int = 0, steps: int = 1600, model: DETR | None = None, progress: bool = True
+) -> DETR:
     """A `small_detr`, trained on scenes of one to three shapes; ``order`` says which query learns which object.
+
+    ``model`` is trained in its place, if given: a `small_detr` with something cut, say.
 
     Raises ``ValueError`` for another order.
 
@@ -95,7 +99,7 @@ def train(order: str = "matched", *, seed: int = 0, steps: int = 1600, progress:
     """
     check_one_of("order", order, ORDERS)
     torch.manual_seed(check_size("seed", seed))
-    model = small_detr()
+    model = small_detr() if model is None else model
     data = [x.to(torch.get_default_dtype()) if x.is_floating_point() else x for x in scenes(SCENES, seed=(seed, 0))]
 
     def batch(step: int) -> list[Tensor]:
