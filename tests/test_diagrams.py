@@ -13,6 +13,7 @@ from attnlib import attention, padding, plotting, positions, scaled_dot, split_h
 from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
 from attnlib.plotting.canvas import text_size
 from attnlib.plotting.flow import calls_of, flow_of, outermost
+from attnlib.plotting.picture import INK
 
 X, MEMORY = torch.randn(2, 5, 16), torch.randn(2, 7, 16)
 SOURCE, TARGET = torch.randint(4, 14, (2, 7)), torch.randint(4, 14, (2, 5))
@@ -414,3 +415,12 @@ def test_the_shortest_way_is_drawn_in_bold_and_counted():
 def test_a_way_that_leads_nowhere_is_not_drawn(links):
     with pytest.raises(ValueError, match="blocked must lead from the first input"):
         plotting.joins_diagram({"blocked": links}, title="No way")
+
+
+def test_a_map_frames_what_is_outlined_and_calls_no_axis_a_query_where_nothing_asks():
+    same = np.eye(3, dtype=bool)
+    [ax, *_] = plotting.weight_map(
+        np.ones((3, 3)), title="Same", labels=("a", "b"), rows_ask=None, outlined=same
+    ).figure.axes
+    assert [patch.get_xy() for patch in ax.patches] == [(i - 0.5, i - 0.5) for i in range(3)]
+    assert ax.xaxis.label.get_color() == ax.yaxis.label.get_color() == INK

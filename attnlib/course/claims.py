@@ -378,7 +378,7 @@ CLAIMS = (
     Claim(
         49,
         "T5 unifies all tasks.",
-        "In form: any question can be asked. A task that was not trained is not done, though its parts were.",
+        "In form: any question can be asked. The one tried here, made of two that were trained, was not done.",
         ("18",),
         "tests/test_claims.py::test_claim_49_the_form_takes_any_question_and_each_task_must_be_learned",
     ),

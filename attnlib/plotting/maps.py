@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import PowerNorm
+from matplotlib.patches import Rectangle
 
 from attnlib.plotting.picture import (
     INK,
@@ -41,8 +42,9 @@ def weight_map(
     gamma: float = 1.0,
     scale: str | None = "weight",
     columns: int | None = None,
-    rows_ask: bool = True,
+    rows_ask: bool | None = True,
     top: float | None = None,
+    outlined: Array | tuple[()] = (),
 ) -> Picture:
     """Attention weights as a picture: a row for a query, a column for a key, dark where the weight is large.
 
@@ -51,7 +53,7 @@ def weight_map(
     list has one for each.
     ``gamma`` below one makes small weights visible; the scale beside the map still reads in weights. ``scale`` says
     what it measures; None leaves it out. ``top`` is the darkest weight, by default the largest. Without ``rows_ask``
-    the rows hold keys too, as the sentences of a document.
+    the rows hold keys too, as the sentences of a document; None: nothing asks. Cells that are ``outlined`` are framed.
 
     >>> weight_map(np.eye(3), title="Each attends to itself", labels=("key", "query"))
     Each attends to itself. One plot. Across: key. Up: query. Grid of numbers: 3×3.
@@ -72,8 +74,11 @@ def weight_map(
         )
         ax.set_title(name)
         label(ax, labels if isinstance(labels[0], str) else labels[i])
-        ax.xaxis.label.set_color(readable(KEY))
-        ax.yaxis.label.set_color(QUERY if rows_ask else readable(KEY))
+        if rows_ask is not None:
+            ax.xaxis.label.set_color(readable(KEY))
+            ax.yaxis.label.set_color(QUERY if rows_ask else readable(KEY))
+        for row, column in np.argwhere(outlined):
+            ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
         if ticks is not None:
             _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))
         if scale and not share_scale:

@@ -1,4 +1,4 @@
-"""Exercises of lesson 18: spans out and in again, answers that count alike, invalid ones, and a fair memory."""
+"""Exercises of lesson 18: spans out and in again, answers that count alike, invalid ones, and a memory left out."""
 
 from __future__ import annotations
 
@@ -26,6 +26,17 @@ def _corrupt_as(text, spans, *, first=0, same=False, kept=False, last=True, per_
         end = stop
     final = [f"<{first + (0 if same else len(spans))}>"] if last else []
     return " ".join(source + words[end:]), " ".join(target + final)
+
+
+def _two_sides(out):
+    """A pair may come as a list, and words that were not joined as tuples."""
+    if not isinstance(out, tuple | list):
+        return out
+    return tuple(list(side) if isinstance(side, tuple) else side for side in out)
+
+
+def _not_joined(text, spans):
+    return tuple(side.split() for side in _corrupt(text, spans))
 
 
 def _targets_without_marks(text, spans):
@@ -186,8 +197,8 @@ def _softmax(scores, axis=-1):
     return e / e.sum(axis=axis, keepdims=True)
 
 
-def _unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
+def _unit(x, least=1e-12):
+    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), least)
 
 
 def _memory(features, bandwidth):
@@ -227,8 +238,22 @@ def _no_softmax(features, bandwidth):
     return scores / scores.sum(axis=1, keepdims=True)
 
 
+def _zero_by_zero(features, bandwidth):
+    scores = _unit(features, 0.0) @ _unit(features, 0.0).T / bandwidth
+    np.fill_diagonal(scores, -np.inf)
+    return _softmax(scores)
+
+
+def _overflowing(features, bandwidth):
+    scores = _unit(features) @ _unit(features).T / bandwidth
+    np.fill_diagonal(scores, -np.inf)
+    e = np.exp(scores)
+    return e / e.sum(axis=1, keepdims=True)
+
+
 def _solve_memory(features, bandwidth):
-    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    unit = features / np.maximum(lengths, 1e-12)  # a row of zeros stays one
     scores = unit @ unit.T / bandwidth
     np.fill_diagonal(scores, -np.inf)  # nobody asks itself
     e = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -324,11 +349,17 @@ EXERCISES = [
                 "all places in the text as it was.",
             ),
             Misconception(
+                "lists of words",
+                _not_joined,
+                "You returned lists of words. Two strings are asked for: ' '.join(source), ' '.join(target).",
+            ),
+            Misconception(
                 "exchanged",
                 lambda text, spans: _corrupt(text, spans)[::-1],
                 "The two are exchanged: what is shown comes first, then what is to be written.",
             ),
         ],
+        adapt=_two_sides,
         solution=_solve_corrupt,
     ),
     Exercise(
@@ -547,15 +578,18 @@ EXERCISES = [
     ),
     Exercise(
         id="18.5",
-        title="A memory that is fair to itself",
+        title="Each text asks all the others",
         reference=_memory,
         cases=lambda rng: [
-            (rng.uniform(0.1, 2.0, size=(n, d)), h) for n, d, h in ((5, 3, 0.3), (4, 6, 0.5), (7, 2, 0.2))
+            *((rng.uniform(0.1, 2.0, size=(n, d)), h) for n, d, h in ((5, 3, 0.3), (4, 6, 0.5), (7, 2, 0.2))),
+            (rng.uniform(0.1, 2.0, size=(6, 4)) * (np.arange(6) != 2)[:, None], 0.4),  # one like no other
+            (rng.uniform(0.1, 2.0, size=(3, 5)), 0.001),  # scores near 1,000
         ],
         hints=(
-            "Divide each row by its length: then the products of rows are the cosines.",
+            "Divide each row by its length, or by something tiny where that is 0: then products of rows are cosines.",
             "A text must not ask itself: set the diagonal of the scores to minus infinity before the softmax.",
-            "scores = unit @ unit.T / bandwidth; np.fill_diagonal(scores, -np.inf); softmax over axis 1.",
+            "scores = unit @ unit.T / bandwidth; np.fill_diagonal(scores, -np.inf); subtract each row's largest; then "
+            "softmax over axis 1.",
         ),
         misconceptions=[
             Misconception(
@@ -618,6 +652,18 @@ EXERCISES = [
                 "no softmax",
                 _no_softmax,
                 "You divided the cosines by their sum. The weights are a softmax of the scores.",
+            ),
+            Misconception(
+                "zero by zero",
+                _zero_by_zero,
+                "A row of zeros has length 0, and 0 / 0 is NaN. Divide by np.maximum(lengths, 1e-12): such a row "
+                "stays zeros, and its cosine with every other is 0.",
+            ),
+            Misconception(
+                "overflow",
+                _overflowing,
+                "With a small bandwidth the scores are in the hundreds, and exp of that is infinite. Subtract each "
+                "row's largest score first; the weights stay the same.",
             ),
             Misconception(
                 "no bandwidth",
