@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +44,7 @@ def weight_map(
     columns: int | None = None,
     rows_ask: bool | None = True,
     top: float | None = None,
-    outlined: Array | tuple[()] = (),
+    framed: Collection[tuple[int, int]] = (),
 ) -> Picture:
     """Attention weights as a picture: a row for a query, a column for a key, dark where the weight is large.
 
@@ -53,7 +53,8 @@ def weight_map(
     list has one for each.
     ``gamma`` below one makes small weights visible; the scale beside the map still reads in weights. ``scale`` says
     what it measures; None leaves it out. ``top`` is the darkest weight, by default the largest. Without ``rows_ask``
-    the rows hold keys too, as the sentences of a document; None: nothing asks. Cells that are ``outlined`` are framed.
+    the rows hold keys too, as the sentences of a document; None: nothing asks. Cells at the places ``framed``,
+    (row, column), get a frame.
 
     >>> weight_map(np.eye(3), title="Each attends to itself", labels=("key", "query"))
     Each attends to itself. One plot. Across: key. Up: query. Grid of numbers: 3×3.
@@ -77,7 +78,7 @@ def weight_map(
         if rows_ask is not None:
             ax.xaxis.label.set_color(readable(KEY))
             ax.yaxis.label.set_color(QUERY if rows_ask else readable(KEY))
-        for row, column in np.argwhere(outlined):
+        for row, column in framed:
             ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
         if ticks is not None:
             _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))

@@ -105,7 +105,7 @@ def flamingo_diagram(model: nn.Module, tokens: Tensor, rows: Tensor, *, title: s
     parts.append((f"output, {calls[-1].outputs[0].shape[-1]:,} tokens", model.language.out, "output"))
     page.text(f"tokens {as_words(tokens.shape)}", (0, 0), bold=True)
     below = Box("tokens", 0, 0, 3.2, 0.26)
-    words = f"picture's rows {as_words(rows.shape)}\nLinear, trained"
+    words = f"picture's rows {as_words(rows.shape)}\nLinear {_linear(at['project'])}, trained"
     memory = page.box(words, (-APART, 2 * STEP), name="rows", width=2.6, colour=OUTPUT)
     eye = page.box("encoder of pictures, frozen", (-APART, STEP), name="eye", width=2.6, fill=FROZEN, colour="#000000")
     page.arrow(eye.side("top"), memory.side("bottom"), said="eye to rows")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from attnlib.plotting.picture import INK, OUTPUT, SIGNED, Picture, in_style, new_figure, readable
+from attnlib.plotting.picture import INK, QUERY, SIGNED, Picture, in_style, new_figure, readable
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array
@@ -64,7 +64,7 @@ def matrices(
             side.set(visible=True, color=colour, linewidth=2)
         ax.set_xticks(range(len(columns)), columns)
         for i, j in framed:
-            ax.add_patch(Rectangle((j - 0.46, i - 0.46), 0.92, 0.92, fill=False, edgecolor=OUTPUT, linewidth=3))
+            ax.add_patch(Rectangle((j - 0.46, i - 0.46), 0.92, 0.92, fill=False, edgecolor=QUERY, linewidth=3))
     axes[0, 0].set_yticks(range(len(rows)), rows)
     said = [f"{name}, {frame}: {_each(m, framed, rows, columns, digits)}." for name, m in named.items() if framed]
     return Picture(fig, title, " ".join(said) or None)

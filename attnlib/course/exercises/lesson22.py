@@ -46,6 +46,12 @@ def _by_number(scores, answer):
     return (_by_picture(scores, answer) + captions) / 2
 
 
+def _once_a_picture(scores, answer):
+    p = np.exp(_log_softmax(scores, 0))
+    sums = np.array([p[answer == j, j].sum() for j in answer])
+    return (_by_picture(scores, answer) - np.log(sums).mean()) / 2
+
+
 def _used_only(scores, answer):
     used, places = np.unique(answer, return_inverse=True)
     return _loss(scores[:, used], places)
@@ -218,6 +224,11 @@ EXERCISES = [
                 "is over the others.",
             ),
             Misconception(
+                "once for each picture",
+                _once_a_picture,
+                "You counted a caption once for each of its pictures. The mean is over captions, each once.",
+            ),
+            Misconception(
                 "captions without pictures left out of the rows",
                 _used_only,
                 "You left captions without a picture out of the rows too. There they are wrong answers like others.",
@@ -327,7 +338,7 @@ EXERCISES = [
             Misconception(
                 "hidden by zero",
                 _zeroed,
-                "You set the other scores to 0. That is more than a negative score: use -np.inf.",
+                "You set the other scores to 0, which beats every negative score: use -np.inf.",
             ),
             Misconception(
                 "how many",
