@@ -83,7 +83,7 @@ def flamingo_diagram(model: nn.Module, tokens: Tensor, rows: Tensor, *, title: s
     >>> language = GPT(GPTConfig(n_tokens=20, n_max=16, d_model=16, n_heads=4, n_layers=2))
     >>> tokens, rows = torch.zeros(3, 5, dtype=torch.int64), torch.zeros(3, 9, 12)
     >>> flamingo_diagram(Flamingo(language, d_rows=12, every=2), tokens, rows, title="One new layer").alt[:60]
-    'One new layer. Boxes: rows, Linear; embedding; layer 0, Enco'
+    'One new layer. Boxes: rows, Linear 12 → 16, trained; eye; em'
     """
     calls, page = calls_of(model, tokens, rows), Canvas()
     at = {call.name: call for call in calls}
