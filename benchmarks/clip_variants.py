@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from attnlib.models import CLIP, CLIPConfig, contrastive_loss
 from attnlib.training import fit, warmup_cosine
 
 STEPS, N = 500, len(SHAPES)
+ALL = torch.ones(len(COLOURS), N, dtype=torch.bool)
 BOARD = tuple(pair for i, pair in enumerate(PAIRS) if (i // N + i % N) % 2)  # as the white squares of a chessboard
 LINKED = tuple(pair for i, pair in enumerate(PAIRS) if (i % N - i // N) % N < 2)  # a colour and the next share a shape
 SIZES = {"n_tokens": len(WORDS), "n_max": 4, "end": END, "side": 16, "patch": 4, "d_model": 32, "n_heads": 4}
@@ -93,19 +95,18 @@ def named(model: CLIP, pictures: Tensor, places: Tensor) -> Tensor:
     return (F.cross_entropy(scores, places) + back) / 2
 
 
-def classified(model: CLIP, pictures: Tensor, places: Tensor) -> Tensor:
-    """No captions: one choice among six colours, and one among four shapes."""
+def classified(model: CLIP, pictures: Tensor, places: Tensor, counted: Tensor = ALL) -> Tensor:
+    """No captions: one choice among six colours, and one among four shapes, of pairs that are ``counted``."""
     colours, shapes = model(pictures, captions()).split([len(COLOURS), N], dim=1)
+    colours = colours.masked_fill(~counted.T[places % N], -torch.inf)
+    shapes = shapes.masked_fill(~counted[places // N], -torch.inf)
     return (F.cross_entropy(colours, places // N) + F.cross_entropy(shapes, places % N)) / 2
 
 
 def unaccused(model: CLIP, pictures: Tensor, places: Tensor) -> Tensor:
     """The same, but that no shape is called wrong that was never shown in this colour, and no such colour."""
-    shown = torch.zeros(len(PAIRS), dtype=torch.bool).scatter(0, places, value=True).unflatten(0, (-1, N))
-    colours, shapes = model(pictures, captions()).split([len(COLOURS), N], dim=1)
-    colours = colours.masked_fill(~shown.T[places % N], -torch.inf)
-    shapes = shapes.masked_fill(~shown[places // N], -torch.inf)
-    return (F.cross_entropy(colours, places // N) + F.cross_entropy(shapes, places % N)) / 2
+    shown = torch.zeros(len(PAIRS), dtype=torch.bool).scatter(0, places, value=True)
+    return classified(model, pictures, places, shown.view_as(ALL))
 
 
 Loss = Callable[[CLIP, Tensor, Tensor], Tensor]
@@ -141,9 +142,11 @@ QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
 }
 
 
+@cache
 def learned(
     seed: int,
     pool: Tensor,
+    *,
     stem: Callable[[], nn.Module] | None = None,
     text: Callable[[], nn.Module] | None = None,
     loss: Loss = own,
@@ -151,7 +154,10 @@ def learned(
     seen: Sequence[tuple[str, str]] = SEEN,
     at_once: int | None = None,
 ) -> CLIP:
-    """One run, with pictures of ``pool`` ``(pair, n, channels, side, side)``, of ``at_once`` of the pairs a step."""
+    """One run, with pictures of ``pool`` ``(pair, n, channels, side, side)``, of ``at_once`` of the pairs a step.
+
+    Several tables ask for the same run: it is trained once.
+    """
     torch.manual_seed(seed)
     model, places = CLIP(CLIPConfig(**SIZES)), torch.tensor([PAIRS.index(pair) for pair in seen])
     if stem:

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import torch
-from clip_variants import QUESTIONS, STEPS, N, convolution, large, learned, scores, shares, two_layers
+from clip_variants import QUESTIONS, STEPS, N, convolution, large, learned, scores, shares
 from machine import described
 from tables import table
 from torch import Tensor, nn
@@ -96,15 +96,16 @@ def turned(times: int) -> tuple[tuple[str, str], ...]:
 
 def _choices(pool: Tensor) -> str:
     test = captioned(PAIRS, each=50, seed=99)
-    stems = {"patches": None, "two layers on each patch": two_layers, "a small convolution": convolution}
+    stems = QUESTIONS["How is the picture read?"]
     rows, parts = [["", *(f"choice {times + 1}" for times in range(N))], ["---", *["---:"] * N]], []
-    for name, stem in stems.items():
+    for name in ("patches", "two layers on each patch", "a small convolution"):
         right, cells = torch.zeros(len(SEEDS), len(PAIRS)), []
         for times in tqdm(range(N), desc=f"pair by pair, {name}"):
             seen = turned(times)
             new = torch.tensor([pair not in seen for pair in PAIRS])
+            options = stems[name] | ({"seen": seen} if times else {})
             for seed in SEEDS:
-                ok = scores(learned(seed, pool, stem, seen=seen), test.pictures).argmax(1) == test.pair
+                ok = scores(learned(seed, pool, **options), test.pictures).argmax(1) == test.pair
                 right[seed, new] = 100 * ok.double().unflatten(0, (len(PAIRS), -1)).mean(1)[new]
             runs = right[:, new].mean(1)
             cells.append(f"{runs.mean():.0f} ({_spread(runs.tolist())})")
@@ -138,7 +139,7 @@ def _flamingos(pool: Tensor) -> str:
     ways |= {"80 steps, nothing unseen": (5, 80, False), "80 steps, five new layers, nothing unseen": (1, 80, False)}
     rows = [["", "CLIP, held out", *ways], ["---", "---:"] + ["---:"] * len(ways)]
     for seed in tqdm(SEEDS, desc="flamingos"):
-        clip = learned(seed, pool, convolution)
+        clip = learned(seed, pool, stem=convolution)
         rows.append([f"seed {seed}", f"{shares(clip, SEEN)[1]:.0f}"])
         for every, steps, accuses in ways.values():
             torch.manual_seed(seed)
@@ -147,9 +148,8 @@ def _flamingos(pool: Tensor) -> str:
             with torch.no_grad():
                 seen = clip.pictures.rows(test.pictures.double()).float()
             written, chosen = _written(model, seen, lines, start), likeliest(model, seen, lines, len(start))
-            new = torch.tensor([PAIRS[i] in HELD_OUT for i in test.pair])
-            of_24 = 100 * (chosen == test.pair)[new].double().mean().item()
-            rows[-1].append(f"{_seen_and_held_out(written == test.pair, test.pair)}; {of_24:.0f}")
+            _, of_24 = _seen_and_held_out(chosen == test.pair, test.pair)
+            rows[-1].append(f"{_listed(_seen_and_held_out(written == test.pair, test.pair))}; {of_24:.0f}")
     return table(rows)
 
 
@@ -210,7 +210,7 @@ def _painters(pool: Tensor) -> str:
     codes = PatchCodes.fit(pool[places, :40].flatten(0, 1), 64, 4, seed=0)
     coded, words = codes.encode(pool.flatten(0, 1)).unflatten(0, pool.shape[:2]), captions(SEEN)
     heads = [f"{name}, {n:,} steps" for n in (350, 1400) for name in ("pair, seen and held out", "colour, shape")]
-    judge, rows = learned(0, pool, large, seen=PAIRS), [["", *heads], ["---"] + ["---:"] * len(heads)]
+    judge, rows = learned(0, pool, stem=large, seen=PAIRS), [["", *heads], ["---"] + ["---:"] * len(heads)]
     for seed in tqdm(SEEDS, desc="painters"):
         rows.append([f"seed {seed}"])
         for steps in (350, 1400):
@@ -224,23 +224,15 @@ def _painters(pool: Tensor) -> str:
             with torch.no_grad():
                 drawn = codes.decode(model.draw(test.captions, seed=5))
                 read = judge(drawn, captions()).argmax(1)
-            rows[-1].append(_seen_and_held_out(read == test.pair, test.pair))
-            halves = (_seen_and_held_out(part(read) == part(test.pair), test.pair) for part in (_colour, _shape))
-            rows[-1].append(", ".join(half.split(", ")[1] for half in halves))
+            halves = read // N == test.pair // N, read % N == test.pair % N
+            rows[-1].append(_listed(_seen_and_held_out(read == test.pair, test.pair)))
+            rows[-1].append(_listed([_seen_and_held_out(half, test.pair)[1] for half in halves]))
     return table(rows)
 
 
-def _colour(pair: Tensor) -> Tensor:
-    return pair // N
-
-
-def _shape(pair: Tensor) -> Tensor:
-    return pair % N
-
-
-def _seen_and_held_out(right: Tensor, pair: Tensor) -> str:
+def _seen_and_held_out(right: Tensor, pair: Tensor) -> tuple[float, float]:
     new = torch.tensor([pair in HELD_OUT for pair in PAIRS])[pair]
-    return ", ".join(f"{100 * right[which].double().mean().item():.0f}" for which in (~new, new))
+    return 100 * right[~new].double().mean().item(), 100 * right[new].double().mean().item()
 
 
 def _listed(values: Sequence[float]) -> str:
