@@ -173,8 +173,3 @@ def gap_losses(model: Transformer, texts: Sequence[Sequence[str]], words: Vocabu
             total, count = total + loss.item(), count + n
         found.append(total / count)
     return found[0], found[1]
-
-
-def listed(shares: Sequence[float]) -> str:
-    """Per cent, with commas."""
-    return ", ".join(f"{100 * one:.0f}" for one in shares)

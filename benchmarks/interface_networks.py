@@ -8,7 +8,7 @@ from copy import deepcopy
 
 import numpy as np
 from asked_networks import BATCH, SEEDS, gap_losses, gaps
-from tables import table
+from tables import listed, table
 
 from attnlib import translation
 from attnlib.core import attention
@@ -242,7 +242,7 @@ def cleaned(lines: Sequence[Sequence[str]]) -> list[list[str]]:
 def scores(written: Sequence[Sequence[str]], right: Sequence[str]) -> list[str]:
     """BLEU, chrF and the number of exact matches, one a seed."""
     found = [translation.text_scores(some, right) for some in written]
-    cells = [", ".join(f"{one[name]:.1f}" for one in found) for name in ("BLEU", "chrF")]
+    cells = [listed((one[name] for one in found), 1) for name in ("BLEU", "chrF")]
     exact = [sum(w == r for w, r in zip(some, right, strict=True)) for some in written]
     return [*cells, ", ".join(map(str, exact))]
 
@@ -250,4 +250,4 @@ def scores(written: Sequence[Sequence[str]], right: Sequence[str]) -> list[str]:
 def in_per_cent(written: Sequence[Sequence[str]], right: Sequence[str]) -> list[str]:
     """The same, with exact matches in per cent."""
     *cells, exact = scores(written, right)
-    return [*cells, ", ".join(f"{100 * int(one) / len(right):.0f}" for one in exact.split(", "))]
+    return [*cells, listed(100 * int(one) / len(right) for one in exact.split(", "))]

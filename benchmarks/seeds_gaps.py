@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from machine import described
-from tables import table
+from tables import listed, per_cent, table
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div
 from torch.utils.flop_counter import FlopCounterMode
@@ -66,8 +66,9 @@ def changes(bar: tqdm) -> str:
     for name, options in kinds.items():
         models = [trained(seed, bar, **options) for seed in SEEDS]
         n = sum(p.numel() for p in models[0].parameters())
-        rows.append([name, f"{n:,}", f"{operations(models[0]):,}", listed(bits, models), listed(verbs, models, 0)])
-    return f"\n## One change at a time\n\nThe best there can be is {floor:.2f} bits.\n\n{table(rows)}"
+        rows.append([name, f"{n:,}", f"{operations(models[0]):,}", *measured(models)])
+    rows.append(["the best there can be", "", "", listed([floor], 2), ""])
+    return f"\n## One change at a time\n\n{table(rows)}"
 
 
 def few_texts(bar: tqdm) -> str:
@@ -81,7 +82,7 @@ def few_texts(bar: tqdm) -> str:
     rows = [["gaps", "bits", "verbs"], [":---", "---:", "---:"]]
     for name, batches in {"drawn once": static, "drawn anew": None}.items():
         models = [trained(s, bar, texts=TEXTS[:FEW], batches=batches and partial(batches, s)) for s in SEEDS]
-        rows.append([name, listed(bits, models), listed(verbs, models, 0)])
+        rows.append([name, *measured(models)])
     return f"\n## {FEW} texts, each seen {STEPS * BATCH // FEW} times\n\n{table(rows)}"
 
 
@@ -114,10 +115,10 @@ def half(bar: tqdm) -> str:
                 start = teacher if begins else None
                 loss = taught(teacher) if learns else masked_token_loss
                 models.append(trained(seed, bar, texts=TEXTS[:n], start=start, loss=loss, steps=150, n_layers=1))
-            row += [listed(bits, models), listed(verbs, models, 0)]
+            row += measured(models)
         rows.append(row)
-    words = f"150 steps. The teachers: {listed(bits, teachers)} bits, {listed(verbs, teachers, 0)} % of the verbs."
-    return f"\n## Half the layers (DistilBERT)\n\n{words}\n\n{table(rows)}"
+    rows.append(["the teachers", "", "", *measured(teachers)])
+    return f"\n## Half the layers (DistilBERT)\n\n150 steps; the teachers, of two layers, {STEPS}.\n\n{table(rows)}"
 
 
 def labels(bar: tqdm) -> str:
@@ -165,9 +166,10 @@ def labels(bar: tqdm) -> str:
                 if begins:
                     model.load_state_dict(state)
                 shares.append(tuned(seed, n, model, steps, rate, frozen=frozen))
-            row.append(", ".join(f"{100 * share:.0f}" for share in shares))
+            row.append(per_cent(shares))
         rows.append(row)
-    words = f"Per cent of 1,000 new texts. Going by the nearest noun gets {100 * nearest:.0f}, guessing 50."
+    rows.append(["who goes by the nearest noun", *len(counts) * [per_cent([nearest])]])
+    words = "Per cent of 1,000 new texts. Guessing gets 50."
     return f"\n## Is the verb's number wrong?\n\n{words}\n\n{table(rows)}"
 
 
@@ -211,7 +213,7 @@ def following(bar: tqdm) -> str:
             guess = model.follows(model.encode(x, mask=x != 0, segments=segments).out).argmax(-1)
         shares["the model"].append((guess == follows).float().mean().item())
     rows = [["", "right"], [":---", "---:"]]
-    rows += [[name, ", ".join(f"{100 * share:.0f}" for share in found)] for name, found in shares.items()]
+    rows += [[name, per_cent(found)] for name, found in shares.items()]
     words = "Per cent of 1,000 new pairs, half of which follow: the second sentence is of the first one's theme. The\n"
     words += "others are drawn anew, and half of them are of the same theme, too. Trained together with the gaps."
     return f"\n## Does the second sentence follow?\n\n{words}\n\n{table(rows)}"
@@ -277,9 +279,9 @@ def verbs(model: BERT) -> float:
     return 100 * (logits[rows, verb] > logits[rows, other]).float().mean().item()
 
 
-def listed(measure: Callable[[BERT], float], models: Sequence[BERT], digits: int = 2) -> str:
-    """What is measured of each, with commas."""
-    return ", ".join(f"{measure(model):.{digits}f}" for model in models)
+def measured(models: Sequence[BERT]) -> list[str]:
+    """Bits and verbs of each, as two cells of a table."""
+    return [listed(map(bits, models), 2), listed(map(verbs, models))]
 
 
 if __name__ == "__main__":

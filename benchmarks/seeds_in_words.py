@@ -24,7 +24,6 @@ from asked_networks import (
     continued,
     gap_losses,
     gaps,
-    listed,
     operations,
     own_choices,
     share,
@@ -33,7 +32,7 @@ from asked_networks import (
 )
 from interface_networks import TEXTS, interface
 from machine import described
-from tables import table
+from tables import per_cent, table
 from torch import nn
 
 from attnlib import translation
@@ -141,7 +140,7 @@ def asked_row(corpus: Corpus, name: str, way: Way) -> tuple[list[str], list[nn.M
     cells = [f"{size:,}", f"{operations(models[0], loss, Mixed(corpus, 0)(0)) / 1e6:.0f}"]
     for task in TASKS:
         some = [e for e in corpus.held_out if e.facts["task"] == task]
-        cells.append(listed([share(write(model, corpus, some), some) for model in models]))
+        cells.append(per_cent([share(write(model, corpus, some), some) for model in models]))
     return [name, *cells], models
 
 
@@ -159,7 +158,7 @@ def new_task(models: dict[str, list[nn.Module]]) -> str:
             shares = []
             for right in (digits, [e.target for e in pairs], smaller):
                 wanted = [e._replace(target=target) for e, target in zip(pairs, right, strict=True)]
-                shares.append(listed([share(one, wanted) for one in written]))
+                shares.append(per_cent([share(one, wanted) for one in written]))
             rows.append([name, front, *shares])
     lines = [["", *(" or ".join(map(str, e.facts["numbers"])) for e in pairs[:4])], [":---"] + 4 * ["---:"]]
     for front in fronts[1:]:
@@ -188,7 +187,7 @@ def few_pairs() -> str:
             row = [name, str(first), f"{steps:,}"]
             for corpus in corpora:
                 models = [trained(deepcopy(model), corpus, seed, steps=steps) for seed, model in enumerate(begun)]
-                row.append(listed([translation.exact_match(model, corpus) for model in models]))
+                row.append(per_cent([translation.exact_match(model, corpus) for model in models]))
             rows.append(row)
             print(row, file=sys.stderr, flush=True)
     losses = [gap_losses(model, new, words) for model in filled]

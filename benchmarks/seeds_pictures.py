@@ -11,7 +11,7 @@ import torch
 from machine import described
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from tables import table
+from tables import spread, table
 from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
@@ -261,11 +261,6 @@ def _logistic(*arguments: object) -> float:
 
 def _one(*arguments: object) -> float:
     return _fitted(KNeighborsClassifier(1), *arguments)
-
-
-def spread(shares: Sequence[float]) -> str:
-    """Mean, lowest and highest."""
-    return f"{np.mean(shares):.0f} ({min(shares):.0f}–{max(shares):.0f})"
 
 
 def _ticked(model: nn.Module, tick: Callable[[], object]) -> nn.Module:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 from itertools import product
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import torch
 from clip_variants import QUESTIONS, STEPS, N, convolution, large, learned, scores, shares
 from machine import described
-from tables import table
+from tables import extent, listed, spread, table
 from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
@@ -108,7 +107,7 @@ def _choices(pool: Tensor) -> str:
                 ok = scores(learned(seed, pool, **options), test.pictures).argmax(1) == test.pair
                 right[seed, new] = 100 * ok.double().unflatten(0, (len(PAIRS), -1)).mean(1)[new]
             runs = right[:, new].mean(1)
-            cells.append(f"{runs.mean():.0f} ({_spread(runs.tolist())})")
+            cells.append(spread(runs.tolist()))
         rows.append([name, *cells])
         by_pair = [[name, *SHAPES], ["---", *["---:"] * N]]
         for colour, line in zip(COLOURS, right.mean(0).unflatten(0, (-1, N)), strict=True):
@@ -125,7 +124,7 @@ def _question(title: str, pool: Tensor) -> str:
         seen, held, alone, alarms = zip(*found, strict=True)
         size = sum(p.numel() for p in models[0].pictures.parameters())
         named = f"{name} ({size:,} parameters)" if title == next(iter(QUESTIONS)) else name
-        rows.append([named, _spread(seen), _listed(held), _spread(alone), _spread(alarms)])
+        rows.append([named, extent(seen), listed(held), extent(alone), extent(alarms)])
     words = f"{EXPLAINED[title]}\n\n" if title in EXPLAINED else ""
     return f"\n## {title}\n\n{words}{table(rows)}"
 
@@ -149,7 +148,7 @@ def _flamingos(pool: Tensor) -> str:
                 seen = clip.pictures.rows(test.pictures.double()).float()
             written, chosen = _written(model, seen, lines, start), likeliest(model, seen, lines, len(start))
             _, of_24 = _seen_and_held_out(chosen == test.pair, test.pair)
-            rows[-1].append(f"{_listed(_seen_and_held_out(written == test.pair, test.pair))}; {of_24:.0f}")
+            rows[-1].append(f"{listed(_seen_and_held_out(written == test.pair, test.pair))}; {of_24:.0f}")
     return table(rows)
 
 
@@ -225,22 +224,14 @@ def _painters(pool: Tensor) -> str:
                 drawn = codes.decode(model.draw(test.captions, seed=5))
                 read = judge(drawn, captions()).argmax(1)
             halves = read // N == test.pair // N, read % N == test.pair % N
-            rows[-1].append(_listed(_seen_and_held_out(read == test.pair, test.pair)))
-            rows[-1].append(_listed([_seen_and_held_out(half, test.pair)[1] for half in halves]))
+            rows[-1].append(listed(_seen_and_held_out(read == test.pair, test.pair)))
+            rows[-1].append(listed([_seen_and_held_out(half, test.pair)[1] for half in halves]))
     return table(rows)
 
 
 def _seen_and_held_out(right: Tensor, pair: Tensor) -> tuple[float, float]:
     new = torch.tensor([pair in HELD_OUT for pair in PAIRS])[pair]
     return 100 * right[~new].double().mean().item(), 100 * right[new].double().mean().item()
-
-
-def _listed(values: Sequence[float]) -> str:
-    return ", ".join(f"{value:.0f}" for value in values)
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{min(values):.0f} to {max(values):.0f}"
 
 
 if __name__ == "__main__":

@@ -6,5 +6,10 @@ It may use everything; nothing outside it uses it.
 from attnlib._lazy import lazy
 
 __all__, __getattr__, __dir__ = lazy(
-    "attnlib.course", {"lesson_map": ["course_map"], "lessons": ["LESSONS", "PARTS", "Lesson", "as_markdown"]}
+    "attnlib.course",
+    {
+        "lesson_map": ["course_map"],
+        "lessons": ["LESSONS", "PARTS", "Lesson", "as_markdown"],
+        "study": ["Study"],
+    },
 )

@@ -5,5 +5,6 @@ from attnlib.course.lessons import LESSONS as LESSONS
 from attnlib.course.lessons import PARTS as PARTS
 from attnlib.course.lessons import Lesson as Lesson
 from attnlib.course.lessons import as_markdown as as_markdown
+from attnlib.course.study import Study as Study
 
 __all__: list[str]

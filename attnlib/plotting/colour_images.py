@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.plotting.picture import OUTPUT, PALE, Picture, in_style, new_figure
+from attnlib.plotting.picture import OUTPUT, PALE, Picture, cell_names, in_style, new_figure
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array
@@ -53,6 +53,5 @@ def colour_images(
     said += f" Columns: {', '.join(columns)}." if columns else ""
     said = said.replace("\n", " ")
     if framed:
-        words = [f"{names[i]} {columns[j] if columns else j}" for i, j in framed]
-        said += f" Pictures {frame}: {'; '.join(words)}."
+        said += f" Pictures {frame}: {'; '.join(cell_names(framed, names, columns))}."
     return Picture(fig, title, said)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import PowerNorm
-from matplotlib.patches import Rectangle
 
 from attnlib.plotting.picture import (
     INK,
@@ -17,6 +16,7 @@ from attnlib.plotting.picture import (
     SIGNED,
     WEIGHTS,
     Picture,
+    frame_cells,
     in_style,
     label,
     new_figure,
@@ -78,8 +78,7 @@ def weight_map(
         if rows_ask is not None:
             ax.xaxis.label.set_color(readable(KEY))
             ax.yaxis.label.set_color(QUERY if rows_ask else readable(KEY))
-        for row, column in framed:
-            ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
+        frame_cells(ax, framed, inset=0, colour=INK, linewidth=1.2)
         if ticks is not None:
             _word_ticks(ax, ticks if isinstance(ticks, tuple) else ticks[i], np.shape(w))
         if scale and not share_scale:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
@@ -14,6 +14,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart. Four of its colours have a meaning.
 QUERY, KEY, VALUE, OUTPUT = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -135,6 +136,18 @@ def label(ax: Axes, labels: tuple[str, str]) -> None:
     """The names of the axes, across and up."""
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
+
+
+def frame_cells(ax: Axes, places: Collection[tuple[int, int]], *, inset: float, colour: str, linewidth: float) -> None:
+    """Frames around the cells at these places, (row, column), of a picture drawn by ``imshow``."""
+    for row, column in places:
+        corner, size = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
+        ax.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=colour, linewidth=linewidth))
+
+
+def cell_names(places: Collection[tuple[int, int]], rows: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """What alt text calls the cells at these places: the words of row and column, or else their numbers."""
+    return [f"{rows[i] if rows else i} {columns[j] if columns else j}" for i, j in places]
 
 
 def describe(figure: Figure) -> str:

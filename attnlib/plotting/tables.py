@@ -6,9 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.patches import Rectangle
 
-from attnlib.plotting.picture import INK, QUERY, SIGNED, Picture, in_style, new_figure, readable
+from attnlib.plotting.picture import (
+    INK,
+    QUERY,
+    SIGNED,
+    Picture,
+    cell_names,
+    frame_cells,
+    in_style,
+    new_figure,
+    readable,
+)
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array
@@ -63,8 +72,7 @@ def matrices(
         for side in ax.spines.values():
             side.set(visible=True, color=colour, linewidth=2)
         ax.set_xticks(range(len(columns)), columns)
-        for i, j in framed:
-            ax.add_patch(Rectangle((j - 0.46, i - 0.46), 0.92, 0.92, fill=False, edgecolor=QUERY, linewidth=3))
+        frame_cells(ax, framed, inset=0.04, colour=QUERY, linewidth=3)
     axes[0, 0].set_yticks(range(len(rows)), rows)
     said = [f"{name}, {frame}: {_each(m, framed, rows, columns, digits)}." for name, m in named.items() if framed]
     return Picture(fig, title, " ".join(said) or None)
@@ -73,5 +81,5 @@ def matrices(
 def _each(
     numbers: Array, places: Collection[tuple[int, int]], rows: Sequence[str], columns: Sequence[str], digits: int
 ) -> str:
-    words = [f"{rows[i] if rows else i} {columns[j] if columns else j}" for i, j in places]
+    words = cell_names(places, rows, columns)
     return "; ".join(f"{word} {numbers[i][j]:.{digits}f}" for word, (i, j) in zip(words, places, strict=True))
