@@ -45,7 +45,7 @@ INCOME, FOOD = data.engel()
 
 def test_every_claim_has_its_test_and_every_test_its_claim():
     here = {f"tests/test_claims.py::{name}" for name in globals() if name.startswith("test_claim_")}
-    assert {claim.test for claim in CLAIMS} == here, "claims.py and test_claims.py name different tests"
+    assert {claim.test for claim in CLAIMS} == here, "claims.csv and test_claims.py name different tests"
     assert len({claim.number for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
         assert f"::test_claim_{claim.number}_" in claim.test
@@ -54,7 +54,7 @@ def test_every_claim_has_its_test_and_every_test_its_claim():
 def test_every_claim_is_shown_in_its_lessons_and_nothing_else_is():
     shown = {(int(tag[6:]), lesson.number) for lesson in LESSONS if lesson.ready for tag in _claim_tags(lesson.file)}
     assert shown == {(claim.number, lesson) for claim in CLAIMS for lesson in claim.lessons}, (
-        "a claim needs a cell tagged claim-N in each of its lessons, and the tag a row in attnlib/course/claims.py"
+        "a claim needs a cell tagged claim-N in each of its lessons, and the tag a row in attnlib/course/claims.csv"
     )
 
 

@@ -18,7 +18,7 @@ from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import LearnedPositions
 from attnlib.nn.saving import named
-from attnlib.nn.tokens import check_tokens
+from attnlib.nn.tokens import check_beside, check_tokens
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -98,9 +98,7 @@ class BERT(FromHuggingFace, nn.Module):
         are more than ``n_max``, or the mask or the segments have another shape.
         """
         check_tokens("tokens", tokens, self.config.n_tokens)
-        for name, x in {"mask": mask, "segments": segments}.items():
-            if x is not None and x.shape != tokens.shape:
-                raise ValueError(f"{name} must have the shape of tokens, {tuple(tokens.shape)}; got {tuple(x.shape)}")
+        check_beside(tokens, mask=mask, segments=segments)
         if segments is None:
             segments = torch.zeros_like(tokens)
         else:

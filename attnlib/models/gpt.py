@@ -1,7 +1,4 @@
-r"""GPT: the encoder's layers under a causal mask, trained to say what comes next.
-
-.. math:: p(x_{t+1} \mid x_{\le t}) = \text{softmax}(z_t E^\top), \qquad z = \text{Encoder}_\text{causal}(x E + P)
-"""
+"""GPT: the encoder's layers under a causal mask, trained to say what comes next."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import Positional
 from attnlib.nn.saving import named
 from attnlib.nn.state import DecoderState
-from attnlib.nn.tokens import check_tokens
+from attnlib.nn.tokens import check_beside, check_tokens
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -59,9 +56,8 @@ class GPT(FromHuggingFace, nn.Module):
         super().__init__()
         self.config, d = config, config.d_model
         self.table = nn.Embedding(config.n_tokens, d)
-        self.positional = Positional(
-            config.position, d_model=d, n_heads=config.n_heads, n_max=config.n_max, bidirectional=False
-        )
+        sizes = {"d_model": d, "n_heads": config.n_heads, "n_max": config.n_max}
+        self.positional = Positional(config.position, **sizes, bidirectional=False)
         self.drop = nn.Dropout(config.dropout)
         options = {"activation": config.activation, "eps": config.eps, "dropout": config.dropout}
         layers = (EncoderLayer(d, config.n_heads, config.d_ff, **options) for _ in range(config.n_layers))
@@ -82,12 +78,11 @@ class GPT(FromHuggingFace, nn.Module):
     ) -> Predicted:
         """Logits for the token after each position. ``mask`` is True where a token is real, False where it fills up.
 
-        Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary, the mask
-        has another shape, or there are more than ``n_max``.
+        Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary, at most
+        ``n_max``, or the mask has another shape.
         """
         self._check(tokens)
-        if mask is not None and mask.shape != tokens.shape:
-            raise ValueError(f"mask must have the shape of tokens, {tuple(tokens.shape)}; got {tuple(mask.shape)}")
+        check_beside(tokens, mask=mask)
         x = self.drop(self.positional.add_to(self.table(tokens)))
         real = None if mask is None else mask[:, None]  # (batch, 1, n): which keys there are, for every query
         return self._through(x, [None] * len(self.layers), real, weights)
@@ -149,7 +144,5 @@ class GPT(FromHuggingFace, nn.Module):
 
     def _check(self, tokens: Tensor, n_new: int = 0) -> None:
         check_tokens("tokens", tokens, self.config.n_tokens)
-        if tokens.shape[1] + n_new > self.config.n_max:
-            raise ValueError(
-                f"tokens must be at most n_max = {self.config.n_max} in all; got {tokens.shape[1] + n_new}"
-            )
+        if (n := tokens.shape[1] + n_new) > self.config.n_max:
+            raise ValueError(f"tokens must be at most n_max = {self.config.n_max} in all; got {n}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jaxtyping import Int
     from torch import Tensor
 
-__all__ = ["check_tokens", "lengths_of"]
+__all__ = ["check_beside", "check_tokens", "lengths_of"]
 
 
 def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = None) -> None:
@@ -34,6 +34,19 @@ def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = N
         if low < 0 or high >= size:
             got = int(low if low < 0 else high)
             raise ValueError(f"{name} must hold tokens from 0 to {size - 1}; got {got}")
+
+
+def check_beside(tokens: Int[Tensor, "batch n"], **beside: Tensor | None) -> None:
+    """Raise unless each of what stands ``beside`` the tokens, as a mask does, has one entry for each, or is None.
+
+    >>> import torch
+    >>> check_beside(torch.tensor([[4, 5]]), mask=torch.tensor([[True, False]]), segments=None)
+    """
+    for name, x in beside.items():
+        if x is not None and not is_torch(x):
+            raise TypeError(f"{name} must be a torch tensor in the shape of tokens; got {type(x).__name__}")
+        if x is not None and x.shape != tokens.shape:
+            raise ValueError(f"{name} must have the shape of tokens, {tuple(tokens.shape)}; got {tuple(x.shape)}")
 
 
 def lengths_of(lengths: Sequence[int] | Int[Tensor, " batch"] | None, batch: int, n: int) -> list[int]:

@@ -50,13 +50,13 @@ def shares_diagram(ways: Mapping[str, Mapping[str, tuple[str, str]]], n_processe
 def _block(page: Canvas, at: Point, cut: str, n: int) -> None:
     """A rectangle around ``at`` in one piece, or in ``n`` with their numbers."""
     if not cut:
-        _piece(page, at, WIDE, HIGH, PALE, f"1 – {n}")
+        _piece(page, at, WIDE, HIGH, PALE, f"0 – {n - 1}")
         return
     wide, high = (WIDE / n, HIGH) if cut == "columns" else (WIDE, HIGH / n)
     for i, colour in zip(range(n), cycle(COLOURS), strict=False):
         along = (i - (n - 1) / 2) * (wide if cut == "columns" else -high)
         middle = (at[0] + along, at[1]) if cut == "columns" else (at[0], at[1] + along)
-        _piece(page, middle, wide, high, colour, str(i + 1))
+        _piece(page, middle, wide, high, colour, str(i))
 
 
 def _piece(page: Canvas, at: Point, wide: float, high: float, colour: str, words: str) -> None:

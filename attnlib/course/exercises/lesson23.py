@@ -133,22 +133,38 @@ def _side_by_side(n, P):
     return (_pairs(n, P)[0],) * 2
 
 
-def _miss(sizes, losses):
-    slope, height = np.polyfit(np.log(sizes[:-1]), np.log(losses[:-1]), 1)
-    promised = np.exp(slope * np.log(sizes[-1]) + height)
-    return (promised - losses[-1]) / losses[-1]
+def _misses(sizes, losses):
+    return np.array([_last_miss(sizes[:k], losses[:k]) for k in range(3, len(sizes) + 1)])
 
 
 def _same(x):
     return x
 
 
-def _missed(known=slice(None, -1), of_size=np.log, of_loss=np.log, back=np.exp):
+def _last_missed(known=slice(None, -1), of_size=np.log, of_loss=np.log, back=np.exp):
     def miss(sizes, losses):
         slope, height = np.polyfit(of_size(sizes[known]), of_loss(losses[known]), 1)
         return back(slope * of_size(sizes[-1]) + height) / losses[-1] - 1
 
     return miss
+
+
+_last_miss = _last_missed()
+
+
+def _missed(**options):
+    miss = _last_missed(**options)
+    return lambda sizes, losses: np.array([miss(sizes[:k], losses[:k]) for k in range(3, len(sizes) + 1)])
+
+
+def _one_line(known):
+    """One line for all points, laid through those ``known``."""
+
+    def misses(sizes, losses):
+        slope, height = np.polyfit(np.log(sizes[known]), np.log(losses[known]), 1)
+        return (np.exp(slope * np.log(sizes) + height) / losses - 1)[2:]
+
+    return misses
 
 
 def _losses(rng, m, last):
@@ -194,6 +210,11 @@ EXERCISES = [
                 "a triangle",
                 lambda n, d, d_ff: _shared(between=2 * (n + 1) / n)(n, d, d_ff),
                 "You counted n (n + 1) / 2 pairs, as under a causal mask. There is no mask: count n².",
+            ),
+            Misconception(
+                "per cent",
+                lambda n, d, d_ff: 100 * _share(n, d, d_ff),
+                "That is in per cent. A share is between 0 and 1.",
             ),
             Misconception(
                 "a ratio",
@@ -419,20 +440,44 @@ EXERCISES = [
     Exercise(
         id="23.4",
         title="Refit, then look",
-        reference=_miss,
-        cases=lambda rng: [_losses(rng, m, last) for m, last in ((4, 1.0), (5, 0.6), (6, 1.0), (4, 0.6))],
+        reference=_misses,
+        cases=lambda rng: [_losses(rng, m, last) for m, last in ((5, 1.0), (6, 0.6), (4, 1.0), (4, 0.6))],
         hints=(
-            "Which points may the line know?",
-            "np.polyfit(np.log(sizes[:-1]), np.log(losses[:-1]), 1) gives the slope and the height of the line.",
-            "slope, height = np.polyfit(...); promised = np.exp(height + slope * np.log(sizes[-1])); then "
-            "(promised - losses[-1]) / losses[-1].",
+            "Which points may the line know that says what the third will be? And the fourth?",
+            "np.polyfit(np.log(sizes[:k]), np.log(losses[:k]), 1) gives slope and height of the line through the "
+            "first k points. It is asked for the next one, sizes[k].",
+            "for k in range(2, len(sizes)): slope, height = np.polyfit(...); promised = np.exp(height + slope * "
+            "np.log(sizes[k])); then (promised - losses[k]) / losses[k].",
         ),
         misconceptions=[
             Misconception(
                 "it knew the answer",
                 _missed(known=slice(None)),
-                "The largest point was among those that the line was laid through. What is left out is left out "
-                "of the fit, too.",
+                "The point that is asked for was among those that the line was laid through. What is left out is left "
+                "out of the fit, too.",
+            ),
+            Misconception(
+                "the first two for all",
+                _one_line(slice(0, 2)),
+                "Your line always goes through the first two points. Lay a new one for each point, through all before "
+                "it.",
+            ),
+            Misconception(
+                "one line for all",
+                _one_line(slice(None, -1)),
+                "You laid one line, through all but the largest. It knows the points that it is asked for: lay a new "
+                "one for each, through those before it.",
+            ),
+            Misconception(
+                "one line through all",
+                _one_line(slice(None)),
+                "You laid one line through all points. It knows those that it is asked for: lay a new one for each, "
+                "through those before it.",
+            ),
+            Misconception(
+                "the largest only",
+                _last_miss,
+                "That is right for the largest. Asked for is a number for each point from the third on.",
             ),
             Misconception(
                 "a straight line on plain paper",
@@ -452,41 +497,42 @@ EXERCISES = [
             Misconception(
                 "the last two",
                 _missed(known=slice(-3, -1)),
-                "Your line goes through the two points before the largest. Lay it through all but the largest.",
-            ),
-            Misconception(
-                "the smallest left out",
-                _missed(known=slice(1, -1)),
-                "You left out the smallest, too. Only the largest is left out.",
+                "Your lines go through the two points before the one that is asked for. Lay each through all before "
+                "it.",
             ),
             Misconception(
                 "the other way round",
-                lambda sizes, losses: -_miss(sizes, losses),
+                lambda sizes, losses: -_misses(sizes, losses),
                 "The sign: a line that promises more loss than was found misses by a positive share.",
             ),
             Misconception(
                 "no sign",
-                lambda sizes, losses: abs(_miss(sizes, losses)),
+                lambda sizes, losses: abs(_misses(sizes, losses)),
                 "Keep the sign: where the line promised too little loss, the share is negative.",
             ),
             Misconception(
                 "of the promised",
-                lambda sizes, losses: _miss(sizes, losses) / (1 + _miss(sizes, losses)),
+                lambda sizes, losses: _misses(sizes, losses) / (1 + _misses(sizes, losses)),
                 "That is a share of the loss that was promised. Divide by the one that was found.",
             ),
             Misconception(
                 "a ratio",
-                lambda sizes, losses: 1 + _miss(sizes, losses),
+                lambda sizes, losses: 1 + _misses(sizes, losses),
                 "You divided the promised loss by the one that was found. Take off 1, and you have what it missed by.",
             ),
             Misconception(
                 "in nats",
-                lambda sizes, losses: _miss(sizes, losses) * losses[-1],
+                lambda sizes, losses: _misses(sizes, losses) * losses[2:],
                 "That is the difference. Asked for is its share of the loss that was found.",
             ),
             Misconception(
+                "in nats, the other way round",
+                lambda sizes, losses: -_misses(sizes, losses) * losses[2:],
+                "That is found less promised, in nats. Asked for is (promised − found) / found.",
+            ),
+            Misconception(
                 "logarithms",
-                lambda sizes, losses: np.log1p(_miss(sizes, losses)),
+                lambda sizes, losses: np.log1p(_misses(sizes, losses)),
                 "That is the difference of the logarithms. Go back with np.exp before you compare.",
             ),
         ],
@@ -545,8 +591,8 @@ EXERCISES = [
             Misconception(
                 "neighbours",
                 _side_by_side,
-                "Your two cuts are the same. The pieces 2 p and 2 p + 1 together are piece p of P; take p and "
-                "2 P - 1 - p.",
+                "Your two arrays are the same. In the second cut process p has the pieces p and 2 P - 1 - p of 2 P, "
+                "one from the beginning and one as far from the end.",
             ),
             Misconception(
                 "swapped",
