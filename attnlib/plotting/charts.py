@@ -86,11 +86,11 @@ def lines(
 ) -> Picture:
     """Curves ``{name: (x, y)}`` in one plot, or ``{panel: {name: (x, y)}}`` in several side by side.
 
-    ``log`` is "x", "y", "xy" or empty. ``marks`` are single points ``{name: (x, y)}`` in the first plot.
-    A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across. ``points`` draws
-    dots that no line joins, for an axis that only counts. ``edges`` are places ``{name: x}`` across, as upright
-    lines, and ``levels`` heights ``{name: y}``, as flat ones. ``legend_below`` puts one legend for all plots, which
-    have the same curves, below them. With ``share`` all plots have one scale upwards.
+    ``log`` is "x", "y", "xy" or empty. ``marks`` are points ``{name: (x, y)}`` in the first plot, one or several, the
+    name beside the last. A curve ``(x, y, low, high)`` has a shaded band. ``ticks`` are those of the axis across.
+    ``points`` draws dots that no line joins, for an axis that only counts. ``edges`` are places ``{name: x}`` across,
+    as upright lines, and ``levels`` heights ``{name: y}``, as flat ones. ``legend_below`` puts one legend for all
+    plots, which have the same curves, below them. With ``share`` all plots have one scale upwards.
 
     >>> lines({"speed": ([0, 1], [0, 2])}, title="It speeds up", labels=("time (s)", "speed (m/s)"))
     It speeds up. One plot. Across: time (s). Up: speed (m/s). Lines: speed.
@@ -178,7 +178,8 @@ def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None, *, point
             ax.fill_between(x, *band, color=line.get_color(), alpha=0.18, linewidth=0)
     for name, (x, y) in (marks or {}).items():
         ax.plot(x, y, "o", color=INK, markersize=6, linestyle="none")
-        ax.annotate(name, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=9.5)
+        last = np.ravel(x)[-1], np.ravel(y)[-1]
+        ax.annotate(name, last, xytext=(6, 6), textcoords="offset points", fontsize=9.5)
     if any(curves):
         ax.legend(fontsize=9.5)
 
