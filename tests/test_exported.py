@@ -12,12 +12,13 @@ import torch
 from torch.export import Dim
 from torch.utils._pytree import tree_leaves
 
-from attnlib.models import BERT, GPT, BERTConfig, GPTConfig
+from attnlib.models import BERT, GPT, T5, BERTConfig, GPTConfig, T5Config
 from attnlib.nn import DecoderLayer, EncoderLayer, MultiHeadAttention, Positional, Transformer, TransformerConfig
 
 POSITIONS = ("none", "sinusoidal", "learned", "relative", "alibi", "rotary")
 SMALL = {"n_tokens": 20, "n_max": 16, "d_model": 16, "n_heads": 4, "n_layers": 1}
-SIZES = [(2, 7), (3, 6), (1, 4)]  # of a batch, and how long; graphs are made with the first
+# Of a batch, and how long; graphs are made with the first. One batch is as large as heads are many.
+SIZES = [(2, 7), (3, 6), (1, 4), (4, 5)]
 
 LOAD = """
 import sys, torch
@@ -78,6 +79,7 @@ MADE = {
 }
 OTHERS = {
     "heads with weights": (lambda: MultiHeadAttention(16, 4), [_rows], {"mask": _some, "weights": True}),
+    "T5": (lambda: T5(T5Config(n_tokens=20, d_model=16, n_heads=4)), [_padded, lambda b, n: _tokens(b, n - 1)], {}),
     **{f"GPT, {p}": (lambda p=p: _gpt(p), [_tokens], {}) for p in POSITIONS},
 }
 ALL = MADE | OTHERS

@@ -85,10 +85,19 @@ def test_unknown_words_are_named_with_their_place(folder, capsys, monkeypatch):
     assert "text 2 must have words that the translator was trained on; got 'bald'" in ended(
         capsys, folder, "du bist da", "du bist bald"
     )
-    monkeypatch.setattr(__main__, "TOGETHER", 2)
-    piped(monkeypatch, "du bist da\n\ndu bist da\ndu bleibst\n")
-    assert "line 4 must have words that the translator was trained on; got 'bleibst'" in ended(capsys, folder)
     assert "--longest: must be at least 1; got 0" in ended(capsys, folder, "--longest", "0")
+
+
+def test_a_line_of_a_pipe_that_it_does_not_know_is_named_and_keeps_none_back(folder, capsys, monkeypatch):
+    monkeypatch.setattr(__main__, "TOGETHER", 2)
+    piped(monkeypatch, "du bist da\ndu bleibst\n\ndu bist da\n")
+    assert __main__.main([folder]) == 1
+    printed = capsys.readouterr()
+    said = "line 2 must have words that the translator was trained on; got 'bleibst'"
+    assert said in printed.err
+    first, *rest = printed.out.splitlines()
+    assert first
+    assert rest == ["", "", first]
 
 
 def test_help_shows_an_example_of_each_without_torch():

@@ -56,7 +56,7 @@ def blockwise(
 
     def mean(rows: slice) -> Array:
         kept = None
-        for columns in spans(rows.stop + first if causal else n_k, block or max(n_k, 1)):  # keys beyond are hidden
+        for columns in spans(rows.stop + first if causal else n_k, block):  # keys beyond are hidden
             hide = {"mask": tile(mask, rows, columns), "bias": tile(bias, rows, columns), "causal": causal}
             start = first + rows.start - columns.start
             scores = masked_scores(q[..., rows, :], k[..., columns, :], score, **hide, start=start)
@@ -69,12 +69,14 @@ def blockwise(
     return xp.concat([mean(rows) for rows in spans(n_q, block)], axis=-2)
 
 
-def spans(n: int, block: int) -> Iterator[slice]:
-    """``n`` positions in pieces of ``block``; none at all are one piece, which is empty.
+def spans(n: int, block: int | None) -> Iterator[slice]:
+    """``n`` positions in pieces of ``block``, or in one for None; none at all are one piece, which is empty.
 
     >>> [(span.start, span.stop) for span in spans(5, block=2)]
     [(0, 2), (2, 4), (4, 5)]
     """
+    if block is None:  # a number that stays open where the graph is exported
+        return iter([slice(0, n)])
     return (slice(start, min(start + block, n)) for start in range(0, max(n, 1), block))
 
 

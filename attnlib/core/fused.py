@@ -71,7 +71,7 @@ def _shared(k: Tensor, v: Tensor, lead: Shape) -> bool:
 
 def _four_axes(x: Tensor, lead: Shape, heads: int = 1, *, spread: bool = True) -> Tensor:
     """``(batch, heads, rows, columns)``, the last of ``lead`` being heads; without ``spread``, ones stay ones."""
-    if heads == 1 and len(lead) == 2 and (x.shape[:-2] == lead or (x.ndim == 4 and not spread)):
+    if heads == 1 and len(lead) == 2 and x.ndim == 4 and (not spread or x.shape[:-2] == lead):
         return x
     x = x[(None,) * (len(lead) + 2 - x.ndim)]
     cut = max(len(lead) - heads, 0)

@@ -33,7 +33,12 @@ PACKAGES = {
 }
 TORCH = ("torch", "safetensors")  # as slow as all others together, so they are tried at the same time
 
-INSTALL = "In the folder of the course: pip install -r requirements.txt"
+PINS = Path(__file__).parents[2] / "requirements.txt"  # of the course's folder; a wheel has none
+INSTALL = (
+    "In the folder of the course: pip install -r requirements.txt"
+    if PINS.exists()
+    else "To get it: pip install 'attnlib[course]' ipykernel jupyterlab"
+)
 REPAIR = "If it stays: delete .venv, and set it up again as README.md says."
 
 # The child imports one after the other, and answers each in a line: empty, or what went wrong. What a package
@@ -112,6 +117,5 @@ def _imported(modules: list[str], seconds: float) -> tuple[list[str], str]:
 
 
 def _tested() -> dict[str, str]:
-    pins = Path(__file__).parents[2] / "requirements.txt"
-    text = pins.read_text(encoding="utf-8") if pins.exists() else ""
+    text = PINS.read_text(encoding="utf-8") if PINS.exists() else ""
     return dict(re.findall(r"^([\w-]+)==([\w.]+)", text, flags=re.MULTILINE))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlib._needs import needs
+
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray as Array
@@ -23,6 +25,7 @@ def engel() -> tuple[Float[Array, 235], Float[Array, 235]]:
     >>> income.shape, float(income[-1].round())
     ((235,), 4958.0)
     """
+    needs("statsmodels", extra="course")
     table = files("statsmodels").joinpath("datasets/engel/engel.csv").read_text(encoding="utf-8")
     income, food = np.loadtxt(table.splitlines(), delimiter=",", skiprows=1, unpack=True)
     order = np.argsort(income, kind="stable")

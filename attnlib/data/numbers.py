@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from attnlib._checks import check_at_least_one, check_one_of, check_size
+from attnlib._needs import needs
 from attnlib._seeds import Seed, generator
 from attnlib.data.examples import Example
 
@@ -123,6 +124,7 @@ def _roles(words: list[str]) -> list[str]:
 
 
 def _written(n: int, language: str) -> str:
+    needs("num2words", extra="course")
     from num2words import num2words  # here, since it loads sixty languages
 
     if check_size("n", n) > LARGEST:

@@ -132,11 +132,12 @@ def signed_map(
     labels: Labels,
     ticks: Ticks | None = None,
     scale: str = "score",
+    crosses: bool = False,
 ) -> Picture:
     """Signed numbers as a picture, brown above zero and purple below, several ``{name: numbers}`` side by side.
 
-    One colour scale, centred on zero, serves all. What is well above zero also has a cross, for paper without
-    colours. ``ticks`` are words for the columns and the rows.
+    One colour scale, centred on zero, serves all. ``ticks`` are words for the columns and the rows. With ``crosses``
+    what is well above zero has one, for paper without colours.
 
     >>> signed_map(np.eye(2) - 0.5, title="Unlike signs", labels=("key", "query"))
     Unlike signs. One plot. Across: key. Up: query. Grid of numbers: 2×2.
@@ -146,8 +147,9 @@ def signed_map(
     top = max(float(np.abs(m).max()) for m in maps.values()) or 1
     for ax, (name, m) in zip(axes[0], maps.items(), strict=True):
         image = ax.imshow(m, cmap=f"{SIGNED}_r", vmin=-top, vmax=top, aspect="auto", interpolation="nearest")
-        rows, columns = np.nonzero(np.asarray(m) > top / 10)
-        ax.plot(columns, rows, "+", color=INK, markersize=4, markeredgewidth=0.8)
+        if crosses:
+            rows, columns = np.nonzero(np.asarray(m) > top / 10)
+            ax.plot(columns, rows, "+", color=INK, markersize=4, markeredgewidth=0.8)
         ax.set_title(name)
         label(ax, labels)
         if ticks is not None:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         tokenizer, tokens, held_out, n_characters = _read(folder)
         return _train(options, folder, tokenizer, tokens, held_out, n_characters)
-    except (ValueError, FloatingPointError) as error:  # they say what is wrong
+    except (ValueError, FloatingPointError, ModuleNotFoundError) as error:  # they say what is wrong, or missing
         _parser().exit(2, f"attnlib.pretraining.train: {error}\n")
     except KeyboardInterrupt:
         print("Interrupted. To go on, give the same command again.", file=sys.stderr)
@@ -92,6 +92,11 @@ def _read(folder: Path) -> tuple[Tokenizer, np.ndarray, np.ndarray, int]:
     from attnlib.pretraining.tokens import byte_pairs, encode
 
     distributions = packages_distributions()
+    for name in (*PACKAGES, *HELD_OUT):
+        if name not in distributions:
+            raise ModuleNotFoundError(
+                f"it reads the documentation of {name}, which `make lab` installs; it is missing"
+            )
     versions = {name: version(distributions[name][0]) for name in [*PACKAGES, *HELD_OUT]}
     if (folder / SOURCES).exists():
         made = json.loads((folder / SOURCES).read_text(encoding="utf-8"))

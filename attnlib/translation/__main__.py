@@ -36,7 +36,8 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Translate as ``arguments``, those of the command line unless given, ask for, and return the exit status, 0.
 
-    A folder without a translator, or a word that it does not know, ends the program with status 2.
+    A folder without a translator, or a text with a word that it does not know, ends the program with status 2. A
+    line of a pipe with such a word is named and stays empty; the others are translated, and the status is 1.
 
     >>> main(["no folder", "eins"])
     Traceback (most recent call last):
@@ -45,15 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
+    unknown: list[str] = []
     try:
         model, words = _opened(options.folder)
-        for translation in _translated(model, words, options.text, options.longest):
+        for translation in _translated(model, words, options.text, options.longest, unknown):
             print(translation, flush=True)
     except BrokenPipeError:  # whoever read has had enough; Python would complain once more when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except ValueError as error:
+    except (ValueError, ModuleNotFoundError) as error:
         parser.error(str(error))
-    return 0
+    return 1 if unknown else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -88,15 +90,29 @@ def _opened(folder: str) -> tuple[Transformer, Vocabularies]:
         raise ValueError(f"FOLDER must hold a translator; {folder} has no {missing}. To make one: {make}") from None
 
 
-def _translated(model: Transformer, words: Vocabularies, texts: Sequence[str], longest: int) -> Iterator[str]:
-    """A translation for each text, or for each line that comes in; of an empty line, an empty one."""
+def _translated(
+    model: Transformer, words: Vocabularies, texts: Sequence[str], longest: int, unknown: list[str]
+) -> Iterator[str]:
+    """A translation for each text, or for each line that comes in; of an empty line, an empty one.
+
+    So has a line with a word that is not known: what is wrong with it is said at once, and stands in ``unknown``.
+    """
     from attnlib.translation.model import translate
 
     lines: Iterator[str] = iter(texts or sys.stdin)
     place, size = ("text", len(texts)) if texts else ("line", 1 if sys.stdin.isatty() else TOGETHER)
     start = 1
     while some := list(islice(lines, size)):
-        tokens = [_known(line, words.source, f"{place} {start + i}") for i, line in enumerate(some)]
+        tokens = []
+        for i, line in enumerate(some, start):
+            try:
+                tokens.append(_known(line, words.source, f"{place} {i}"))
+            except ValueError as error:
+                if texts:
+                    raise
+                print(f"attnlib.translation: {error}", file=sys.stderr)
+                unknown.append(str(error))
+                tokens.append([])
         written = iter(translate(model, words, filter(None, tokens), longest) if any(tokens) else ())
         for each in tokens:
             yield " ".join(next(written)).replace("' ", "'") if each else ""

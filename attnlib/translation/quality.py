@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from attnlib._needs import needs
 from attnlib.data.corpus import Corpus
 from attnlib.data.examples import Example
 from attnlib.nn.transformer import Transformer
@@ -44,6 +45,7 @@ def bleu(written: Iterable[Sequence[str]], examples: Iterable[Example]) -> float
     >>> bleu([["one", "hundred", "twenty", "one"]], [number(121)])
     100.0
     """
+    needs("sacrebleu", extra="course")
     from sacrebleu import corpus_bleu
 
     written, examples = list(written), list(examples)
@@ -73,6 +75,7 @@ def text_scores(written: Sequence[str], right: Sequence[str], *, tokenize: str =
     >>> text_scores(["打开所有文件"], ["打开所有文件"])
     {'BLEU': 100.0, 'chrF': 100.0}
     """
+    needs("sacrebleu", extra="course")
     from sacrebleu import corpus_bleu, corpus_chrf
 
     if isinstance(written, str) or isinstance(right, str):

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         history = _trained(options)
-    except (ValueError, FloatingPointError) as error:  # they say what is wrong with which option
+    except (ValueError, FloatingPointError, ModuleNotFoundError) as error:  # they say what is wrong, or missing
         parser.error(str(error))
     except KeyboardInterrupt:
         history = None
