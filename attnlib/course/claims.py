@@ -385,8 +385,8 @@ CLAIMS = (
     Claim(
         50,
         "In-context learning is gradient descent, or kernel regression.",
-        "One head became kernel regression, and without its softmax one gradient step. Three layers came near ridge "
-        "regression in the range of their training, and out of it agreed with none of the methods.",
+        "One head became kernel regression, and without its softmax one gradient step. Three layers answered nearly "
+        "as ridge regression does, as whatever is nearly right must, but weighed the examples otherwise.",
         ("19",),
         "tests/test_claims.py::test_claim_50_a_softmax_head_is_a_kernel_and_a_linear_head_a_step",
     ),
