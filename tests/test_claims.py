@@ -646,9 +646,9 @@ def test_claim_50_a_softmax_head_is_a_kernel_and_a_linear_head_a_step():
     among = numbers.pop("learners with learner")
     assert len(numbers) == 5
     assert min(among) > max(max(learners) for *learners, _ in numbers.values())  # none of these methods
-    single = numbers["kernel regression"][:3], numbers["one gradient step"][:3]
+    single = numbers["kernel regression"][:3], numbers["one step"][:3]
     assert np.all(np.array(numbers["ridge"][:3]) > np.max(single, axis=0))
-    assert numbers["three gradient steps"][3] > 0.9  # and these two can hardly be told apart
+    assert numbers["three steps"][3] > 0.9  # and these two can hardly be told apart
 
 
 def test_claim_48_new_combinations_are_named_no_better_than_by_their_colour():
