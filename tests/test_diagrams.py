@@ -272,6 +272,17 @@ def test_curves_stand_above_the_weights_that_made_them():
     assert [t.get_text() for t in wide_map.get_xticklabels()] == ["0", "3"]
 
 
+def test_maps_to_the_scale_of_their_data_say_where_the_weight_is():
+    x, grid, weights = np.array([0.0, 1.0, 4.0]), np.array([0.0, 2.0]), np.array([[0.9, 0.1, 0.0], [0.1, 0.2, 0.7]])
+    words = {"title": "Two", "labels": ("x", "y"), "map_labels": ("key", "query"), "places": [0, 2]}
+    picture = plotting.curves_and_weights(x, x, {"own": (grid, weights @ x, weights)}, **words)
+    below = picture.figure.axes[1]
+    np.testing.assert_array_equal(below.collections[0].get_array(), weights)
+    assert below.get_xlim() == (-0.5, 5.5)  # borders halfway between the data
+    assert below.get_xticks().tolist() == [0, 2]
+    assert "own: rows at 0, 2 have their largest weight at 0, 4." in picture.alt
+
+
 def test_strongest_keys_stand_beside_their_query_largest_weight_first():
     weights = np.array([[0.1, 0.6, 0.3], [0.5, 0.1, 0.4]])
     picture = plotting.strongest_keys(

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import PowerNorm
 
-from attnlib.plotting.picture import KEY, PALE, QUERY, WEIGHTS, Picture, in_style, label, new_figure, readable
+from attnlib.plotting.picture import (
+    KEY,
+    PALE,
+    QUERY,
+    WEIGHTS,
+    Picture,
+    describe,
+    in_style,
+    label,
+    new_figure,
+    readable,
+)
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array
@@ -26,13 +37,16 @@ def curves_and_weights(
     labels: tuple[str, str],
     map_labels: tuple[str, str],
     ticks: Sequence[str] = (),
+    places: Sequence[float] = (),
     gamma: float = 0.5,
 ) -> Picture:
     """Above, data as dots under a curve; below, the weights that made it; a column for each of ``fits``.
 
     A fit is ``{name: (grid, curve, weights)}``, with a row of weights for a query and a column for a data point.
     ``ticks`` are words spread evenly over columns and rows of all maps. Each map has a scale of its own, from 0 to its
-    largest weight, and ``gamma`` below one makes small weights visible.
+    largest weight, and ``gamma`` below one makes small weights visible. With ``places``, ticks in the units of ``x``,
+    which must rise, maps are drawn to that scale with a colour bar each, and the alt text says where their rows have
+    the largest weight.
 
     >>> fit = ([0, 1], [1, 1], np.full((2, 2), 0.5))
     >>> words = {"title": "A mean", "labels": ("x", "y"), "map_labels": ("key", "query")}
@@ -40,6 +54,7 @@ def curves_and_weights(
     A mean. 2 plots. (1) Title: wide. Across: x. Up: y. Dots: 2. (2) Title: largest weight 0.50. Across: key. Up: \
 query. Grid of numbers: 2×2.
     """
+    said: list[str] = []
     fig, axes = new_figure(max(4.5, 3.4 * len(fits)), 6.4, len(fits), 2, squeeze=False)
     for i, (name, (grid, curve, weights)) in enumerate(fits.items()):
         above, below = axes[:, i]
@@ -48,14 +63,35 @@ query. Grid of numbers: 2×2.
         above.set_title(name)
         label(above, (labels[0], labels[1] if i == 0 else ""))
         top = float(np.max(weights))
-        below.imshow(
-            weights, cmap=WEIGHTS, norm=PowerNorm(gamma, vmin=0, vmax=top), aspect="auto", interpolation="antialiased"
-        )
+        look = {"cmap": WEIGHTS, "norm": PowerNorm(gamma, vmin=0, vmax=top)}
+        if len(places):
+            image = below.pcolormesh(_edges(x), _edges(grid), weights, **look)
+            below.invert_yaxis()
+            fig.colorbar(image, ax=below, label="weight" if i == len(fits) - 1 else "")
+            said.append(f"{name}: {_peaks(x, grid, weights, places)}.")
+        else:
+            below.imshow(weights, aspect="auto", interpolation="antialiased", **look)
         below.set_title(f"largest weight {top:.2f}")
         label(below, (map_labels[0], map_labels[1] if i == 0 else ""))
         below.xaxis.label.set_color(readable(KEY))
         below.yaxis.label.set_color(QUERY)
         for axis, size in ((below.xaxis, weights.shape[1]), (below.yaxis, weights.shape[0])):
-            axis.set_ticks(np.linspace(0, size - 1, len(ticks)) if ticks else [], list(ticks))
+            even = np.linspace(0, size - 1, len(ticks)) if ticks else []
+            axis.set_ticks(*([places] if len(places) else [even, list(ticks)]))
         below.tick_params("both", labelsize=8.5)
-    return Picture(fig, title)
+    return Picture(fig, title, " ".join([describe(fig), *said]))
+
+
+def _edges(places: Array) -> Array:
+    """Borders halfway between neighbours, and as far again outside."""
+    places = np.asarray(places, float)
+    halfway = (places[1:] + places[:-1]) / 2
+    return np.concatenate([[2 * places[0] - halfway[0]], halfway, [2 * places[-1] - halfway[-1]]])
+
+
+def _peaks(x: Array, grid: Array, weights: Array, places: Sequence[float]) -> str:
+    rows = [int(np.argmin(np.abs(np.asarray(grid) - place))) for place in places]
+    asked, found = (
+        ", ".join(f"{value:.0f}" for value in some) for some in (places, x[np.argmax(weights[rows], axis=1)])
+    )
+    return f"rows at {asked} have their largest weight at {found}"

@@ -1,4 +1,4 @@
-"""Exercises of lesson 19: a step, ridge, the rows of a prompt, errors by number of examples, copies."""
+"""Exercises of lesson 19: a step, ridge, the rows of a prompt, prompts of different lengths, copies."""
 
 from __future__ import annotations
 
@@ -8,32 +8,41 @@ from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
 def _step(x, y, query, rate):
+    return query @ (rate * x.T @ y / len(y)) + rate * y.mean()
+
+
+def _without_height(x, y, query, rate):
     return query @ (rate * x.T @ y / len(y))
 
 
+def _height_second(x, y, query, rate):
+    w = rate * x.T @ y / len(y)
+    return query @ w + rate * (y - x @ w).mean()
+
+
 def _softmax_weights(x, y, query, rate):
-    scores = np.exp(rate * x @ query)
+    scores = np.exp(rate * (x @ query + 1))
     return scores / scores.sum() @ y
 
 
-def _ridge(x, y, query, noise):
-    return query @ np.linalg.solve(x.T @ x + noise**2 * np.eye(x.shape[1]), x.T @ y)
+def _ridge(x, y, query, noise, spread):
+    return query @ np.linalg.solve(x.T @ x + (noise / spread) ** 2 * np.eye(x.shape[1]), x.T @ y)
 
 
 def _penalised(penalty):
-    def ridge(x, y, query, noise):
-        return query @ np.linalg.solve(x.T @ x + penalty(x, noise) * np.eye(x.shape[1]), x.T @ y)
+    def ridge(x, y, query, noise, spread):
+        return query @ np.linalg.solve(x.T @ x + penalty(x, noise, spread) * np.eye(x.shape[1]), x.T @ y)
 
     return ridge
 
 
-def _with_intercept(x, y, query, noise):
+def _with_intercept(x, y, query, noise, spread):
     x = np.column_stack([x, np.ones(len(x))])
-    return _ridge(x, y, np.append(query, 1), noise)
+    return _ridge(x, y, np.append(query, 1), noise, spread)
 
 
-def _centred(x, y, query, noise):
-    return _ridge(x - x.mean(axis=0), y - y.mean(), query - x.mean(axis=0), noise) + y.mean()
+def _centred(x, y, query, noise, spread):
+    return _ridge(x - x.mean(axis=0), y - y.mean(), query - x.mean(axis=0), noise, spread) + y.mean()
 
 
 def _rows(x, y):
@@ -74,44 +83,80 @@ def _question_before(x, y):
     return np.hstack([rows[:, d + 2 :], rows[:, : d + 2]])
 
 
-def _errors(answers, y):
-    return ((answers - y) ** 2).mean(axis=0)
+def _there(y, lengths):
+    return np.arange(y.shape[1]) < lengths[:, None]
 
 
-def _asked(questions, up_to=0):
-    found = np.zeros(questions.shape, bool)
+def _errors(answers, y, lengths):
+    there = np.arange(y.shape[1]) < lengths[:, None]
+    return (there * (answers - y) ** 2).sum(axis=0) / there.sum(axis=0)
+
+
+def _latest(questions):
+    """How many places back the same question came last, 0 if never."""
+    back = np.zeros(questions.shape, int)
     for i in range(questions.shape[1]):
-        found[:, i] = (questions[:, : i + up_to] == questions[:, i : i + 1]).any(axis=1)
-    return found
+        for j in range(i):
+            back[questions[:, j] == questions[:, i], i] = i - j
+    return back
 
 
-def _shares(right, which):
-    return (right & which).sum(axis=0) / np.maximum(which.sum(axis=0), 1)
+def _share(right, which):
+    return (right & which).sum() / max(which.sum(), 1)
 
 
-def _new_questions(questions, right):
-    return _shares(right, ~_asked(questions))
+def _by_age(questions, right):
+    back = _latest(questions)
+    return np.array([_share(right, back == age) for age in range(1, questions.shape[1])])
 
 
-def _anywhere(questions, right):
-    same = (questions[:, :, None] == questions[:, None, :]).sum(axis=2)
-    return _shares(right, same == 1)
+def _any_copy(questions, right):
+    shares = []
+    for age in range(1, questions.shape[1]):
+        same = questions[:, age:] == questions[:, :-age]
+        shares.append(_share(right[:, age:], same))
+    return np.array(shares)
 
 
-def _neighbour(questions, right):
-    new = np.ones(questions.shape, bool)
-    new[:, 1:] = questions[:, 1:] != questions[:, :-1]
-    return _shares(right, new)
+def _first_ones(questions, right):
+    n, first = questions.shape[1], np.zeros(questions.shape, int)
+    for i in range(n):
+        for j in reversed(range(i)):
+            first[questions[:, j] == questions[:, i], i] = i - j
+    return np.array([_share(right, first == age) for age in range(1, n)])
 
 
-def _by_prompt(questions, right):
-    new = ~_asked(questions)
-    return (right & new).sum(axis=1) / np.maximum(new.sum(axis=1), 1)
+def _within(questions, right):
+    back = _latest(questions)
+    return np.array([_share(right, (back > 0) & (back <= age)) for age in range(1, questions.shape[1])])
+
+
+def _by_place(questions, right):
+    back = _latest(questions) > 0
+    return ((right & back).sum(axis=0) / np.maximum(back.sum(axis=0), 1))[1:]
+
+
+def _divided(by):
+    def shares(questions, right):
+        back = _latest(questions)
+        return np.array([(right & (back == age)).sum() / by(back, age) for age in range(1, questions.shape[1])])
+
+    return shares
+
+
+def _mean_of_prompts(questions, right):
+    back, shares = _latest(questions), []
+    for age in range(1, questions.shape[1]):
+        which = back == age
+        has = which.any(axis=1)
+        by_prompt = (right & which)[has].sum(axis=1) / which[has].sum(axis=1)
+        shares.append(by_prompt.mean() if has.any() else 0.0)
+    return np.array(shares)
 
 
 def _nan_where_none(questions, right):
-    new = ~_asked(questions)
-    return np.where(new.any(axis=0), _shares(right, new), np.nan)
+    back, shares = _latest(questions), _by_age(questions, right)
+    return np.array([shares[age - 1] if (back == age).any() else np.nan for age in range(1, questions.shape[1])])
 
 
 def _copy(tokens):
@@ -119,6 +164,10 @@ def _copy(tokens):
         if tokens[i] == tokens[-1]:
             return tokens[i + 1]
     return -1
+
+
+def _no_return(tokens):
+    _copy(tokens)
 
 
 def _first_copy(tokens):
@@ -145,12 +194,13 @@ def _most_frequent(tokens):
     return max(sorted(set(after)), key=after.count) if after else -1
 
 
-def _solve_new_questions(questions, right):
-    shares = []
-    for i in range(questions.shape[1]):
-        new = (questions[:, :i] != questions[:, i : i + 1]).all(axis=1)
-        shares.append(right[new, i].mean() if new.any() else 0.0)
-    return np.array(shares)
+def _solve_by_age(questions, right):
+    n = questions.shape[1]
+    back = np.zeros(questions.shape, int)
+    for i in range(n):
+        for j in range(i):  # a later copy overwrites an earlier one
+            back[questions[:, j] == questions[:, i], i] = i - j
+    return np.array([right[back == age].mean() if (back == age).any() else 0.0 for age in range(1, n)])
 
 
 def _function(rng, n, d):
@@ -158,29 +208,68 @@ def _function(rng, n, d):
     return x, x @ rng.normal(size=d) + 0.3 * rng.normal(size=n), rng.normal(size=d)
 
 
+def _tall(rng, n, d):
+    x, y, query = _function(rng, n, d)
+    return x, y + 0.8, query
+
+
+def _uneven(rng, batch, n):
+    lengths = rng.integers(1, n + 1, size=batch)
+    lengths[rng.integers(batch)] = n
+    return rng.normal(size=(batch, n)), rng.normal(size=(batch, n)), lengths
+
+
 def _quiz(rng, batch, n, kinds):
     questions = rng.integers(kinds, size=(batch, n))
-    if kinds == 3:  # nothing is new from the fourth place on
-        questions[:, :kinds] = np.arange(kinds)
-    return questions, rng.random((batch, n)) < np.where(_asked(questions), 0.8, 0.4)
+    return questions, rng.random((batch, n)) < np.where(_latest(questions) > 2, 0.4, 0.8)
 
 
 EXERCISES = [
     Exercise(
         id="19.1",
-        title="One step",
+        title="One step, and a height",
         reference=_step,
-        cases=lambda rng: [(*_function(rng, n, d), rate) for n, d, rate in ((7, 3, 0.6), (11, 2, 1.7), (5, 4, 0.3))],
+        cases=lambda rng: [(*_tall(rng, n, d), rate) for n, d, rate in ((7, 3, 0.6), (11, 2, 1.7), (5, 4, 0.3))],
         hints=(
-            "What is the gradient of half the mean square error at w = 0, where every answer is 0?",
-            "It is -(x.T @ y) / n. The step goes against it, and the answer is query @ w.",
-            "query @ (rate * x.T @ y / len(y))",
+            "At w = 0 and b = 0 every answer is 0. What is the gradient of half the mean square error there?",
+            "It is -(x.T @ y) / n for w and -y.mean() for b. The step goes against it; then query @ w + b.",
+            "query @ (rate * x.T @ y / len(y)) + rate * y.mean()",
         ),
         misconceptions=[
             Misconception(
+                "no height",
+                _without_height,
+                "The height b is missing. Its gradient is -y.mean(), and it takes a step too.",
+            ),
+            Misconception(
+                "the mean whole",
+                lambda x, y, query, rate: _without_height(x, y, query, rate) + y.mean(),
+                "You gave the height the mean of y at once. It takes a step of the same rate: rate * y.mean().",
+            ),
+            Misconception(
+                "one after the other",
+                _height_second,
+                "You moved the slopes first, and b by what they left over. Both take their step from 0, at once.",
+            ),
+            Misconception(
                 "a sum",
-                lambda x, y, query, rate: query @ (rate * x.T @ y),
+                lambda x, y, query, rate: len(y) * _step(x, y, query, rate),
                 "You took the sum over the examples. The loss is a mean, so divide by how many they are.",
+            ),
+            Misconception(
+                "divided by d",
+                lambda x, y, query, rate: query @ (rate * x.T @ y / x.shape[1]) + rate * y.mean(),
+                "You divided by d, the number of slopes. The mean is over the n examples: len(y).",
+            ),
+            Misconception(
+                "all divided by d",
+                lambda x, y, query, rate: len(y) / x.shape[1] * _step(x, y, query, rate),
+                "You divided by d, the number of slopes. The mean is over the n examples: len(y).",
+            ),
+            Misconception(
+                "halved twice",
+                lambda x, y, query, rate: _step(x, y, query, rate) / 2,
+                "Half as far as it should be: the 1/2 of the loss cancels the 2 of the square. Divide by n, not 2n.",
             ),
             Misconception(
                 "uphill",
@@ -204,79 +293,99 @@ EXERCISES = [
                 "negative ones.",
             ),
             Misconception(
-                "a softmax of plain scores",
-                lambda x, y, query, rate: _softmax_weights(x, y, query, 1.0),
-                "This is a head with its softmax, and without a rate. A gradient step uses the dot products as they "
-                "are.",
-            ),
-            Misconception(
                 "answers to the examples",
-                lambda x, y, query, rate: rate * x @ (x.T @ y) / len(y),
+                lambda x, y, query, rate: rate * x @ (x.T @ y) / len(y) + rate * y.mean(),
                 "These are the answers for the examples. One was asked for, that of query.",
             ),
             Misconception(
                 "means first",
-                lambda x, y, query, rate: query @ (rate * x.mean(axis=0) * y.mean()),
+                lambda x, y, query, rate: query @ (rate * x.mean(axis=0) * y.mean()) + rate * y.mean(),
                 "You multiplied the mean of x by the mean of y. It is the mean of the products y_i x_i.",
             ),
             Misconception(
                 "the whole way",
-                lambda x, y, query, rate: query @ np.linalg.lstsq(x, y)[0],
+                lambda x, y, query, rate: (
+                    np.append(query, 1) @ np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y)[0]
+                ),
                 "This is least squares, where gradient descent ends. One step does not come so far.",
             ),
             Misconception(
                 "the slopes",
                 lambda x, y, query, rate: rate * x.T @ y / len(y),
-                "These are the slopes w after the step. The answer is query @ w, one number.",
+                "These are the slopes w after the step. The answer is query @ w + b, one number.",
             ),
         ],
     ),
     Exercise(
         id="19.2",
-        title="The best answer there is",
+        title="The best answer for other slopes",
         reference=_ridge,
-        cases=lambda rng: [(*_function(rng, n, d), s) for n, d, s in ((6, 2, 0.7), (4, 5, 0.4), (9, 3, 1.6))],
+        cases=lambda rng: [
+            (*_function(rng, n, d), noise, spread)
+            for n, d, noise, spread in ((6, 2, 0.7, 1.8), (4, 5, 0.4, 0.6), (9, 3, 1.6, 2.5))
+        ],
         hints=(
-            "Least squares solves (x.T @ x) w = x.T @ y. What does the penalty add to x.T @ x?",
-            "The noise's variance over that of the slopes, on the diagonal: noise ** 2 * np.eye(d).",
-            "query @ np.linalg.solve(x.T @ x + noise ** 2 * np.eye(x.shape[1]), x.T @ y)",
+            "With slopes of variance 1 the penalty is noise ** 2. Divide y and the noise by spread: whose slopes "
+            "have variance 1 now?",
+            "The penalty is the noise's variance over that of the slopes: (noise / spread) ** 2 on the diagonal.",
+            "query @ np.linalg.solve(x.T @ x + (noise / spread) ** 2 * np.eye(x.shape[1]), x.T @ y)",
         ),
         misconceptions=[
             Misconception(
+                "slopes of variance one",
+                _penalised(lambda x, noise, spread: noise**2),
+                "Your penalty is right for slopes of variance 1. Slopes that spread more need less of it: divide by "
+                "spread ** 2.",
+            ),
+            Misconception(
+                "multiplied",
+                _penalised(lambda x, noise, spread: (noise * spread) ** 2),
+                "You multiplied the variances. Slopes that spread more are to be held back less: divide.",
+            ),
+            Misconception(
+                "upside down",
+                _penalised(lambda x, noise, spread: (spread / noise) ** 2),
+                "Your fraction is upside down. More noise needs more penalty: the noise's variance stands above.",
+            ),
+            Misconception(
+                "not squared",
+                _penalised(lambda x, noise, spread: noise / spread),
+                "You took the standard deviations. The penalty is a ratio of variances: square it.",
+            ),
+            Misconception(
+                "spread not squared",
+                _penalised(lambda x, noise, spread: noise**2 / spread),
+                "You divided by the standard deviation of the slopes. Divide by their variance, spread ** 2.",
+            ),
+            Misconception(
+                "slopes alone",
+                _penalised(lambda x, noise, spread: 1 / spread**2),
+                "The noise is missing from your penalty: it is noise ** 2 / spread ** 2.",
+            ),
+            Misconception(
                 "no penalty",
-                lambda x, y, query, noise: query @ np.linalg.lstsq(x, y)[0],
+                lambda x, y, query, noise, spread: query @ np.linalg.lstsq(x, y)[0],
                 "This is least squares, without the penalty. It believes the noise.",
             ),
             Misconception(
-                "standard deviation",
-                _penalised(lambda x, noise: noise),
-                "You added the standard deviation. The penalty is the variance, noise ** 2.",
-            ),
-            Misconception(
                 "times n",
-                _penalised(lambda x, noise: len(x) * noise**2),
+                _penalised(lambda x, noise, spread: len(x) * (noise / spread) ** 2),
                 "You multiplied the penalty by n. Sums of squares grow with n by themselves; the penalty does not.",
             ),
             Misconception(
                 "divided by n",
-                _penalised(lambda x, noise: noise**2 / len(x)),
-                "You divided the penalty by n. Beside the sum x.T @ x it is noise ** 2, however many examples there "
-                "are.",
-            ),
-            Misconception(
-                "penalty of one",
-                _penalised(lambda x, noise: 1.0),
-                "The penalty is 1 in your answer. It should be the variance of the noise, noise ** 2.",
+                _penalised(lambda x, noise, spread: (noise / spread) ** 2 / len(x)),
+                "You divided the penalty by n. Beside the sum x.T @ x it is the same however many examples there are.",
             ),
             Misconception(
                 "subtracted",
-                _penalised(lambda x, noise: -(noise**2)),
+                _penalised(lambda x, noise, spread: -((noise / spread) ** 2)),
                 "You subtracted the penalty. It is added, and makes the slopes smaller.",
             ),
             Misconception(
                 "everywhere",
-                lambda x, y, query, noise: query @ np.linalg.solve(x.T @ x + noise**2, x.T @ y),
-                "You added noise ** 2 to every entry of x.T @ x. It belongs on the diagonal: times np.eye(d).",
+                lambda x, y, query, noise, spread: query @ np.linalg.solve(x.T @ x + (noise / spread) ** 2, x.T @ y),
+                "You added the penalty to every entry of x.T @ x. It belongs on the diagonal: times np.eye(d).",
             ),
             Misconception(
                 "centred",
@@ -291,7 +400,9 @@ EXERCISES = [
             ),
             Misconception(
                 "the slopes",
-                lambda x, y, query, noise: np.linalg.solve(x.T @ x + noise**2 * np.eye(x.shape[1]), x.T @ y),
+                lambda x, y, query, noise, spread: np.linalg.solve(
+                    x.T @ x + (noise / spread) ** 2 * np.eye(x.shape[1]), x.T @ y
+                ),
                 "These are the slopes. The answer is query @ w, one number.",
             ),
         ],
@@ -325,6 +436,11 @@ EXERCISES = [
                 "The first row says that there is an example, x = 0 with y = 0. It has none: the 1 is a 0 there.",
             ),
             Misconception(
+                "an empty first row",
+                lambda x, y: np.vstack([np.zeros(2 * x.shape[1] + 2), _rows(x, y)[1:]]),
+                "Your first row is all zeros. It has no example, but it asks a question: its own x stands at the end.",
+            ),
+            Misconception(
                 "round the corner",
                 _wrapped,
                 "Your first row holds the last example, as np.roll puts it there. It has none before it: zeros.",
@@ -353,120 +469,137 @@ EXERCISES = [
     ),
     Exercise(
         id="19.4",
-        title="Error by number of examples",
+        title="Prompts of different lengths",
         reference=_errors,
-        cases=lambda rng: [(rng.normal(size=(b, n)), rng.normal(size=(b, n))) for b, n in ((6, 4), (5, 9), (8, 3))],
+        cases=lambda rng: [_uneven(rng, b, n) for b, n in ((6, 4), (5, 9), (8, 3))],
         hints=(
-            "How many errors are there for each number of examples?",
-            "One for each prompt. The mean is over prompts, and columns stay apart.",
-            "((answers - y) ** 2).mean(axis=0)",
+            "Which prompts have a column i? Those with lengths > i.",
+            "there = np.arange(n) < lengths[:, None]. Add the squares there, divide by how many.",
+            "(there * (answers - y) ** 2).sum(axis=0) / there.sum(axis=0)",
         ),
         misconceptions=[
             Misconception(
+                "padding too",
+                lambda answers, y, lengths: ((answers - y) ** 2).mean(axis=0),
+                "You took every row. Behind lengths[b] there is filling, and nothing was asked.",
+            ),
+            Misconception(
+                "divided by all",
+                lambda answers, y, lengths: (_there(y, lengths) * (answers - y) ** 2).mean(axis=0),
+                "You divided by all prompts. Divide each column by how many prompts are that long.",
+            ),
+            Misconception(
+                "one too many",
+                lambda answers, y, lengths: _errors(answers, y, np.minimum(lengths + 1, y.shape[1])),
+                "You kept one row too many: a prompt of length 3 has the columns 0, 1 and 2.",
+            ),
+            Misconception(
                 "over places",
-                lambda answers, y: ((answers - y) ** 2).mean(axis=1),
+                lambda answers, y, lengths: (_there(y, lengths) * (answers - y) ** 2).sum(axis=1) / lengths,
                 "You averaged over the places of each prompt. The question is how the error falls along them: average "
                 "over prompts, axis 0.",
             ),
             Misconception(
                 "over all",
-                lambda answers, y: ((answers - y) ** 2).mean(),
+                lambda answers, y, lengths: (_there(y, lengths) * (answers - y) ** 2).sum() / lengths.sum(),
                 "One number for all hides what the examples bring. Keep one for each place.",
             ),
             Misconception(
                 "a root",
-                lambda answers, y: np.sqrt(_errors(answers, y)),
+                lambda answers, y, lengths: np.sqrt(_errors(answers, y, lengths)),
                 "You took the root. The mean square error was asked for.",
             ),
             Misconception(
                 "absolute",
-                lambda answers, y: abs(answers - y).mean(axis=0),
+                lambda answers, y, lengths: (
+                    (_there(y, lengths) * abs(answers - y)).sum(axis=0) / _there(y, lengths).sum(axis=0)
+                ),
                 "These are mean absolute errors. Square the differences.",
             ),
             Misconception(
                 "a sum",
-                lambda answers, y: ((answers - y) ** 2).sum(axis=0),
-                "You added up the prompts. Divide by how many they are.",
+                lambda answers, y, lengths: (_there(y, lengths) * (answers - y) ** 2).sum(axis=0),
+                "You added up the prompts. Divide by how many have that column.",
             ),
             Misconception(
                 "square of the mean",
-                lambda answers, y: (answers - y).mean(axis=0) ** 2,
+                lambda answers, y, lengths: (
+                    ((_there(y, lengths) * (answers - y)).sum(axis=0) / _there(y, lengths).sum(axis=0)) ** 2
+                ),
                 "You averaged before squaring, so that errors of both signs cancel. Square first.",
             ),
             Misconception(
                 "without the first",
-                lambda answers, y: _errors(answers, y)[1:],
+                lambda answers, y, lengths: _errors(answers, y, lengths)[1:],
                 "The first place is missing. It is answered after no example, and counts.",
-            ),
-            Misconception(
-                "running mean",
-                lambda answers, y: np.cumsum(_errors(answers, y)) / np.arange(1, answers.shape[1] + 1),
-                "These are means over a place and all before it. Each number of examples stands for itself.",
             ),
         ],
     ),
     Exercise(
         id="19.5",
-        title="Who was asked before?",
-        reference=_new_questions,
-        cases=lambda rng: [
-            _quiz(rng, b, n, kinds) for b, n, kinds in ((40, 5, 4), (30, 9, 8), (25, 4, 2), (50, 6, 3))
-        ],
+        title="How long ago?",
+        reference=_by_age,
+        cases=lambda rng: [_quiz(rng, b, n, kinds) for b, n, kinds in ((40, 5, 4), (30, 9, 8), (25, 4, 2), (3, 6, 3))],
         hints=(
-            "At place i, which prompts have a question that is not among their first i?",
-            "new = (questions[:, :i] != questions[:, i:i + 1]).all(axis=1) picks those prompts.",
-            "For each i: right[new, i].mean(), or 0 if there is no such prompt.",
+            "For each question, how many places back did the same one come last?",
+            "Walk over pairs j < i, forwards: where they are the same, back[:, i] = i - j. The latest overwrites.",
+            "For each age from 1 to n - 1: right[back == age].mean(), or 0 if there is none.",
         ),
         misconceptions=[
             Misconception(
-                "the others",
-                lambda questions, right: _shares(right, _asked(questions)),
-                "These are the questions that had come before, which need no more than copying. Take the others.",
+                "any copy",
+                _any_copy,
+                "You counted every earlier copy that stands so far back. Only the latest counts: a question has one "
+                "age.",
             ),
             Misconception(
-                "all questions",
-                lambda questions, right: right.mean(axis=0),
-                "You took all questions. Those that had come before are answered by copying, and hide the rest.",
+                "the first copy",
+                _first_ones,
+                "You measured to the first copy. The latest was asked for.",
+            ),
+            Misconception(
+                "at most so far",
+                _within,
+                "You took all copies at most so far back. Each age stands for itself.",
+            ),
+            Misconception(
+                "by place",
+                _by_place,
+                "These are shares by where the question stands. Sort by how far back its latest copy is.",
             ),
             Misconception(
                 "divided by all",
-                lambda questions, right: (right & ~_asked(questions)).sum(axis=0) / len(right),
-                "You divided by all prompts. A share among the new questions is divided by how many of these there "
-                "are.",
+                _divided(lambda back, age: back.size),
+                "You divided by all questions. Divide by how many have their latest copy so far back.",
             ),
             Misconception(
-                "itself",
-                lambda questions, right: _shares(right, ~_asked(questions, up_to=1)),
-                "You counted the question itself as one that had come before, and so nothing is new. Look at "
-                "questions[:, :i].",
-            ),
-            Misconception(
-                "later ones too",
-                _anywhere,
-                "You left out questions that come again later, too. What stands behind them, the reader cannot know.",
-            ),
-            Misconception(
-                "the one before",
-                _neighbour,
-                "You compared with the question right before only. It may have come at any earlier place.",
+                "divided by copies",
+                _divided(lambda back, age: max((back > 0).sum(), 1)),
+                "You divided by all questions that had come before. Divide by how many have their latest copy so far "
+                "back.",
             ),
             Misconception(
                 "a count",
-                lambda questions, right: (right & ~_asked(questions)).sum(axis=0),
-                "These are counts. Divide each by how many prompts had a new question there.",
+                _divided(lambda back, age: 1),
+                "These are counts. Divide each by how many questions have their latest copy so far back.",
+            ),
+            Misconception(
+                "a mean of prompts",
+                _mean_of_prompts,
+                "You took a share for each prompt, and their mean. Put the questions of all prompts together first.",
             ),
             Misconception(
                 "nothing is NaN",
                 _nan_where_none,
-                "NaN where no question is new. The exercise asks for 0 there.",
+                "NaN where no question has its copy so far back. The exercise asks for 0 there.",
             ),
             Misconception(
-                "by prompt",
-                _by_prompt,
-                "You have a share for each prompt. One for each place was asked for: sum over prompts, axis 0.",
+                "new ones too",
+                lambda questions, right: np.append(_share(right, _latest(questions) == 0), _by_age(questions, right)),
+                "The first of your shares is of the questions that are new. Begin with one place back.",
             ),
         ],
-        solution=_solve_new_questions,
+        solution=_solve_by_age,
     ),
     Exercise(
         id="19.6",
@@ -480,6 +613,7 @@ EXERCISES = [
             ([6, 4, 7, 6, 4, 3, 6, 5, 4, 7, 9, 4],),
             ([1, 5, 1, 7, 1, 7, 0, 1, 3, 1],),
         ],
+        adapt=lambda token: np.nan if token is None else token,
         hints=(
             "Walk backwards from the last token but one. Where do you stop?",
             "At the first i with tokens[i] == tokens[-1]. What followed stands at i + 1.",
@@ -515,6 +649,16 @@ EXERCISES = [
                 "zero for none",
                 lambda tokens: _copy(tokens) if tokens[-1] in tokens[:-1] else 0,
                 "Where there is no earlier copy, the answer is -1: 0 might be a token.",
+            ),
+            Misconception(
+                "None for none",
+                lambda tokens: _copy(tokens) if tokens[-1] in tokens[:-1] else None,
+                "Where there is no earlier copy, say -1. Your function ends there without a `return`, and gives None.",
+            ),
+            Misconception(
+                "nothing returned",
+                _no_return,
+                "None came every time. Did you forget `return`?",
             ),
             Misconception(
                 "a vote",
