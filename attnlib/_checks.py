@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from numbers import Real
 from operator import index
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -188,3 +190,18 @@ def check_one_of(name: str, value: object, known: Iterable[object]) -> None:
     comparable = value is None or (isinstance(value, str | Real) and not isinstance(value, bool))
     if not comparable or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+
+
+def check_folder(name: str, folder: object) -> Path:
+    """The path of a folder that is there; raises ``TypeError`` or ``FileNotFoundError``.
+
+    >>> check_folder("folder", "nowhere")
+    Traceback (most recent call last):
+    FileNotFoundError: folder must be there; there is no folder nowhere
+    """
+    if not isinstance(folder, str | PathLike):
+        raise TypeError(f"{name} must be a path, as a string is one; got {type(folder).__name__}")
+    path = Path(folder)
+    if not path.is_dir():
+        raise FileNotFoundError(f"{name} must be there; there is no folder {path}")
+    return path

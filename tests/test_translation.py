@@ -207,3 +207,23 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="logits must be"):
         smoothed_cross_entropy(torch.zeros(1, 2, 3), torch.zeros(1, 3, dtype=torch.int64))
     assert FIRST == 4
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([("du", "you"), ("a",)], r"pairs must hold two strings each; got \('a',\) at place 1"),
+        (["ab"], "pairs must hold two strings each; got 'ab' at place 0"),
+        ([], "pairs must be more than held_out = 0, no side empty; got 0"),
+    ],
+)
+def test_pairs_that_are_none_are_named(pairs, said):
+    with pytest.raises(ValueError, match=said):
+        translation.Corpus.of_pairs(pairs)
+
+
+def test_a_folder_that_is_not_there_is_named():
+    with pytest.raises(FileNotFoundError, match="folder must be there; there is no folder nowhere"):
+        translation.open_translator("nowhere")
+    with pytest.raises(TypeError, match="folder must be a path, as a string is one; got NoneType"):
+        translation.open_translator(None)

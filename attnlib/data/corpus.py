@@ -39,10 +39,14 @@ class Corpus:
         >>> Corpus.of_pairs([("guten tag", "good day"), ("guten abend", "good evening")])
         Corpus of 2 examples and 0 held out; 7 source and 7 target tokens
         """
+        pairs = list(pairs)
+        for i, pair in enumerate(pairs):
+            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(side, str) for side in pair):
+                raise ValueError(f"pairs must hold two strings each; got {pair!r} at place {i}")
         examples = [Example(tuple(source.split()), tuple(target.split())) for source, target in pairs]
         end = len(examples) - check_size("held_out", held_out)
         if end < 1 or not all(example.source and example.target for example in examples):
-            raise ValueError(f"pairs must hold more than held_out = {held_out} sentences, none empty")
+            raise ValueError(f"pairs must be more than held_out = {held_out}, no side empty; got {len(pairs)}")
         return cls.of(examples[:end], examples[end:])
 
     @classmethod

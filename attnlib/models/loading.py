@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from attnlib._checks import check_folder
 from attnlib.training.weights import put_weights, read, weights_of, write
 
 if TYPE_CHECKING:
@@ -107,10 +108,11 @@ class FromHuggingFace:
 
         Nothing is fetched. Weights become float32, whatever they were kept in.
 
-        Raises ``FileNotFoundError`` when the first or second is not there, ``ValueError`` when one is not what it
-        should be: a tensor that is missing, of another shape, or not wanted is named, and nothing is loaded.
+        Raises ``FileNotFoundError`` when the folder, the first or the second is not there, ``ValueError`` when one is
+        not what it should be: a tensor that is missing, of another shape, or not wanted is named, and nothing is
+        loaded.
         """
-        folder = Path(folder)
+        folder = check_folder("folder", folder)
         try:
             settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         except ValueError as error:

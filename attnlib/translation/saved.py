@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+from attnlib._checks import check_folder
 from attnlib.data.corpus import Corpus
 from attnlib.data.text import Vocabulary
 from attnlib.nn.config import TransformerConfig
@@ -57,9 +58,9 @@ def open_translator(folder: str | Path) -> tuple[Transformer, Vocabularies]:
     >>> open_translator("a folder without a translator")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: [Errno 2] No such file or directory: 'a folder without a translator/config.json'
+    FileNotFoundError: folder must be there; there is no folder a folder without a translator
     """
-    folder = Path(folder)
+    folder = check_folder("folder", folder)
     try:
         config = TransformerConfig(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
     except (TypeError, ValueError) as error:
