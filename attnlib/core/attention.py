@@ -30,7 +30,11 @@ __all__ = ["Attended", "attention"]
 
 
 class Attended(NamedTuple):
-    """What `attention` returns: ``out`` ``(..., n_q, d_v)`` and ``weights`` ``(..., n_q, n_k)`` or None."""
+    """What `attention` returns: ``out`` ``(..., n_q, d_v)`` and ``weights`` ``(..., n_q, n_k)`` or None.
+
+    >>> Attended._fields
+    ('out', 'weights')
+    """
 
     out: Array
     weights: Array | None

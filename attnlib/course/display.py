@@ -69,7 +69,12 @@ def check_close(by_hand: Array, library: Array, tolerance: float = 1e-10) -> Non
 
 
 def show_source(function: Callable[..., object] | type) -> Markdown:
-    """The source code of ``function``, as it runs, without its docstring. For a notebook's last line."""
+    """The source code of ``function``, as it runs, without its docstring. For a notebook's last line.
+
+    >>> from attnlib import causal
+    >>> show_source(causal).data.splitlines()[1]
+    '# attnlib/masks.py'
+    """
     home = f"{function.__module__.replace('.', '/')}.py"
     return markdown(f"# {home}\n{source_of(function)}")
 

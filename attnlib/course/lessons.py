@@ -21,6 +21,9 @@ class Lesson:
     """One lesson; ``needs`` are lesson numbers.
 
     ``file`` is the notebook's name without its ending, or None while the lesson is being written.
+
+    >>> LESSONS[1].heading
+    '01 · What will the next household spend on food?'
     """
 
     number: str

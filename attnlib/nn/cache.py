@@ -20,6 +20,9 @@ class Cache:
 
     The memory is taken once: growing a tensor by one row at every step would copy all the others. A ``frozen``
     cache is full from the start and takes no more.
+
+    >>> Cache(torch.zeros(1, 2, 6, 4), torch.zeros(1, 2, 6, 4), length=6, frozen=True)
+    Cache(6 of 6 positions, 2 heads of 4)
     """
 
     def __init__(self, k: Tensor, v: Tensor, *, length: int, frozen: bool = False) -> None:

@@ -37,7 +37,13 @@ def shard_heads(model: nn.Module, mesh: DeviceMesh | None = None) -> nn.Module:
     Raises ``ValueError`` when heads or hidden units do not divide by the processes, or for dropout, which would drop
     other places in each; ``RuntimeError`` without a process group.
 
-    Source: Shoeybi et al. (2019), section 3.
+    Source: Shoeybi et al. (2019), section 3. `attnlib.parallel.steps` has a whole step:
+
+    >>> from attnlib.models import GPT, GPTConfig
+    >>> from attnlib.parallel import run, steps
+    >>> model, tokens = GPT(GPTConfig(n_tokens=9, n_max=8, d_model=8, n_heads=2, n_layers=1)), torch.randint(9, (2, 9))
+    >>> [step.held < steps.alone(model, tokens).held for step in run(steps.heads, 2, model, tokens)]
+    [True, True]
     """
     if not dist.is_initialized():
         raise RuntimeError("shard_heads needs a process group: call it in attnlib.parallel.run, or under torchrun")
@@ -58,7 +64,10 @@ def shard_heads(model: nn.Module, mesh: DeviceMesh | None = None) -> nn.Module:
 def gather_heads(model: nn.Module, of: str = "weights") -> dict[str, Float[Tensor, ...]]:
     """The weights of a model that `shard_heads` cut, or their gradients, whole and as they were; for all to call.
 
-    ``of`` is "weights" or "gradients".
+    ``of`` is "weights" or "gradients". What was not cut is handed on.
+
+    >>> sorted(gather_heads(nn.Linear(2, 1)))
+    ['bias', 'weight']
     """
     found = {name: p if of == "weights" else p.grad for name, p in model.named_parameters()}
     modules = dict(model.named_modules())

@@ -43,6 +43,12 @@ def ring_attention(
     process group.
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
+
+    >>> from attnlib import attention, parallel
+    >>> q, k, v = torch.randn(3, 8, 4)
+    >>> [out] = parallel.run(ring_attention, 1, q, k, v)  # one process has all positions
+    >>> torch.allclose(out, attention(q, k, v).out, atol=1e-6)
+    True
     """
     if not dist.is_initialized():
         raise RuntimeError("ring_attention needs a process group: call it in attnlib.parallel.run, or under torchrun")
@@ -67,6 +73,14 @@ def shard_positions(model: nn.Module, group: dist.ProcessGroup | None = None) ->
 
     Rotary positions are counted from the share's first. What is added to the inputs is the caller's to count, as is
     the mean of the gradients. ``ValueError`` for masks, biases, weights, caches or dropout, which do not go round.
+
+    `attnlib.parallel.steps` has a whole step:
+
+    >>> from attnlib.models import GPT, GPTConfig
+    >>> from attnlib.parallel import run, steps
+    >>> model, tokens = GPT(GPTConfig(n_tokens=9, n_max=8, d_model=8, n_heads=2, n_layers=1)), torch.randint(9, (2, 9))
+    >>> abs(run(steps.positions, 2, model, tokens)[0].gradients["norm.bias"]).sum() > 0
+    tensor(True)
     """
     for part in model.modules():
         if isinstance(part, MultiHeadAttention):

@@ -23,7 +23,8 @@ def check(exercise: str, answer: Any) -> None:
 
     Raises `ValueError` where there is no such exercise.
 
-    Example: `check("06.2", weights)`.
+    >>> check("00.1", lambda weights, values: (weights * values).sum() / weights.sum())  # doctest: +ELLIPSIS
+    00.1 right...
     """
     one = registry.find(exercise)
     verdict = grade(one, answer)
@@ -36,7 +37,8 @@ def hint(exercise: str, n: int | None = None) -> None:
 
     Raises `ValueError` where there is no such exercise or hint.
 
-    Example: `hint("06.2")`, then `hint("06.2")` again for the next one.
+    >>> hint("00.1", 1)
+    hint 1 of 3: If all weights are 2, the answer should be the ordinary mean.
     """
     one = registry.find(exercise)
     if n is not None and n not in (1, 2, 3):
@@ -55,7 +57,9 @@ def solution(exercise: str) -> None:
 
     Raises `ValueError` where there is no such exercise.
 
-    Example: `solution("06.2")`.
+    >>> solution("00.1")
+    def _weighted_mean(weights, values):
+        return np.sum(weights * values) / np.sum(weights)
     """
     one = registry.find(exercise)
     shown = one.solution or one.reference
@@ -69,7 +73,8 @@ def solution(exercise: str) -> None:
 def progress() -> None:
     """Print how much of each lesson you have solved.
 
-    Example: `progress()`.
+    >>> progress()  # doctest: +ELLIPSIS
+    00 ...exercises solved.
     """
     solved, word = progress_file.solved()
     rows, right, total = [], 0, 0
