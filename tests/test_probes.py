@@ -583,7 +583,7 @@ def test_a_probe_leaves_no_trace(probe, training):
 
 def test_random_numbers_of_numpy_are_the_same_at_every_call():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    assert causality(lambda x: x.cumsum(1) * float(np.random.random()), floats())  # noqa: NPY002
+    assert causality(lambda x: x.cumsum(1) * float(np.random.random()), floats(), random=True)  # noqa: NPY002
     assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
@@ -696,7 +696,29 @@ def test_answers_that_allow_no_probe():
     assert causality(trapped, floats(), gradient=False)
     dropped = permutation(nn.Dropout(), floats(), training=True)
     assert str(dropped).startswith("The model draws random numbers")
-    assert padding(lambda x, real: F.dropout(x, 0.5), floats(), [6, 3, 4])
+    assert padding(lambda x, real: F.dropout(x, 0.5), floats(), [6, 3, 4], random=True)
+
+
+@pytest.mark.parametrize("probe", [causality, partial(padding, lengths=[6, 3, 4]), batch_independence, gradients])
+def test_dropout_that_is_never_switched_off_is_found(probe):
+    layer = nn.Linear(D, D)
+
+    def never_off(x, real=None):
+        return F.dropout(layer(x), 0.3)
+
+    report = probe(never_off, x=floats())
+    assert not report
+    assert str(report).startswith("The model draws random numbers in eval mode, as F.dropout(x, p) does without")
+    assert probe(never_off, x=floats(), training=True)
+    assert probe(never_off, x=floats(), random=True)
+    assert probe(lambda x, real=None: F.dropout(layer(x), 0.3, layer.training), x=floats())
+
+
+def test_random_numbers_in_the_padding_do_not_count():
+    def noisy(x, real):
+        return torch.where(real[..., None], x, torch.randn_like(x))
+
+    assert padding(noisy, floats(), [6, 3, 4])
 
 
 def test_infinite_outputs_are_compared_as_they_are():

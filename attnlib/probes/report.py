@@ -24,7 +24,7 @@ class Report:
     ``probe`` names it, ``ok`` says whether all is well (and so does ``bool(report)``), ``sentence`` says what was
     found (and so does ``print(report)``). ``matrix`` holds what `picture` draws, or None: booleans ``[t, s]``, "output
     t reads input s", or a row of numbers. ``labels`` name its axes, across and up. ``amounts`` are the changes behind
-    the booleans, as shares of the size of the output.
+    the booleans, as shares of the size of the output. ``fit`` is False where the model did not allow the question.
 
     >>> report = Report("causality", False, "Position 0 reads position 1: not causal.", np.ones((2, 2), bool))
     >>> report
@@ -39,6 +39,7 @@ class Report:
     matrix: Bool[np.ndarray, "rows columns"] | Float[np.ndarray, " n"] | None = None
     labels: tuple[str, str] = ("input position", "output position")
     amounts: Float[np.ndarray, "rows columns"] | None = None
+    fit: bool = True
 
     def __bool__(self) -> bool:
         return self.ok

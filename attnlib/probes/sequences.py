@@ -94,6 +94,7 @@ def step_by_step(
     *,
     n_tokens: int | None = None,
     tolerance: float | None = None,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Is a sequence answered one position at a time, with a cache, as it is all at once?
@@ -112,7 +113,9 @@ def step_by_step(
     >>> step_by_step(lambda x: x.cumsum(1), lambda x, state: (x, None), x)
     Step by step differs from all at once, first at position 1 (3 of 4 positions).
     """
-    with observe(model, x, training=False, tolerance=tolerance, n_tokens=n_tokens, seed=seed) as subject:
+    with observe(
+        model, x, training=False, random=random, tolerance=tolerance, n_tokens=n_tokens, seed=seed
+    ) as subject:
         subject.pooled = False
         before = subject.baseline()
         with undisturbed(step, training=False, device=subject.x.device), torch.no_grad():
