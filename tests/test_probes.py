@@ -255,6 +255,23 @@ def test_nan_in_outputs_that_do_not_count():
     assert padding(masked, floats(), [6, 3, 4])
 
 
+def test_nan_of_a_sequence_of_length_zero_is_told():
+    layer, x = nn.MultiheadAttention(D, 2, batch_first=True), floats()
+    report = padding(lambda x, real: layer(x, x, x, key_padding_mask=~real)[0], x, [6, 4, 0])
+    assert not report
+    assert str(report) == "Sequence 2, of length 0, gives NaN: gradients of a loss on the others may be NaN too."
+    real = torch.arange(N) < torch.tensor([6, 4, 0])[:, None]
+    layer(x, x, x, key_padding_mask=~real)[0][real].sum().backward()
+    assert layer.in_proj_weight.grad.isnan().any()
+    assert padding(lambda x, real: attention(x, x, x, mask=real[:, None]).out, x, [6, 4, 0])
+
+    def mean(x, real):
+        return (x * real[..., None]).sum(1) / real.sum(1, keepdim=True)
+
+    assert str(padding(mean, x, [5, 4, 0])).startswith("Sequence 2, of length 0, gives NaN")
+    assert padding(lambda x, real: mean(x, real).nan_to_num(), x, [5, 4, 0])
+
+
 def test_nan_in_the_padding():
     def careful(x, real):
         return torch.where(real[..., None], x, 0.0).cumsum(1)

@@ -128,7 +128,8 @@ def padding(
     (a hundred times in float16; to NaN as well where ``nan``, which only a model that never adds up its padding
     survives). Every sequence is run alone, without padding. And the mask is turned round, to see whether it is then
     that real positions read one another. Only outputs at real positions count. An output without an axis for the
-    positions is ``pooled``; say so where it cannot be told from the shape.
+    positions is ``pooled``; say so where it cannot be told from the shape. A sequence of length 0 has none that count,
+    but must not give NaN, which its gradients would hand on.
 
     A mask ``(batch, 1, n)`` fits scores ``(batch, n_heads, n, n)`` where there are as many sequences as heads, and
     then masks each head by the length of a sequence. With ``n_heads``, so many sequences are made from those of ``x``,
@@ -168,11 +169,12 @@ def padding(
         drawn = subject.is_random(real)
         apart = [] if drawn else without_padding(subject, before, lengths, real)
         reads = amounts > subject.tolerance
-        ok = not reads.any() and not apart and not inverted
+        empty = [b for b, length in enumerate(lengths) if not length and before[b].isnan().any()]
+        ok = not (reads.any() or apart or inverted or empty)
         under_heads = n_heads is not None and not ok and needs_a_head_for_each(subject, real)
     across = 1 if subject.pooled else 0
     labels = ("padding position", "output of sequence" if subject.pooled else "output position")
-    sentence = padding_sentence(reads, apart, subject.pooled, drawn, inverted, under_heads)
+    sentence = padding_sentence(reads, apart, subject.pooled, drawn, inverted, under_heads, empty)
     return Report("padding", ok, sentence, reads.any(across).numpy(), labels, amounts.amax(across).numpy())
 
 

@@ -103,6 +103,7 @@ def padding_sentence(
     random: bool,
     inverted: bool,
     under_heads: bool,
+    empty: list[int],
 ) -> str:
     """What `attnlib.probes.padding` found, in words."""
     said, pairs = [], reads.nonzero().tolist()
@@ -119,6 +120,8 @@ def padding_sentence(
         said.append("Real positions read one another only under the opposite mask: it is the wrong way round.")
     if under_heads:
         said.append("One sequence more breaks the model: the axis of the sequences stands under that of the heads.")
+    if empty:
+        said.append(f"Sequence {empty[0]}, of length 0, gives NaN: gradients of a loss on the others may be NaN too.")
     if not said:
         alone = "" if random else ", and without it"
         count = f"{len(reads)} sequence{'s' * (len(reads) != 1)}"

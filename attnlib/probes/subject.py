@@ -98,8 +98,8 @@ class Subject:
         """The answer at ``x``, which must come twice, whatever is drawn, and hold no NaN where it counts."""
         third, whole, second = (self.answer(self.x, *more, draw=draw) for draw in (1, 0, 0))  # `output` is of the last
         counts = torch.ones_like(whole, dtype=torch.bool)
-        if where is not None and not self.pooled:
-            counts &= where.cpu()[..., None]
+        if where is not None:
+            counts &= (where.any(1, keepdim=True) if self.pooled else where).cpu()[..., None]
         if (whole.isnan() & counts).any():
             place = ", ".join(map(str, (whole.isnan() & counts).nonzero()[0].tolist()))
             raise NaNError(place)
