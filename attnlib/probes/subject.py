@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial, wraps
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 import torch
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Subject", "modules_of", "observe", "probe", "undisturbed"]
 
 
-def probe(find: Callable[..., Report]) -> Callable[..., Report]:
+P = ParamSpec("P")
+
+
+def probe(find: Callable[P, Report]) -> Callable[P, Report]:
     """Turn what makes a probe impossible into a finding of its own."""
 
     @wraps(find)
-    def found(*args: object, **kwargs: object) -> Report:
+    def found(*args: P.args, **kwargs: P.kwargs) -> Report:
         try:
             return find(*args, **kwargs)
         except UnfitError as unfit:
