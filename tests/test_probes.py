@@ -210,7 +210,21 @@ def test_a_weight_that_only_large_padding_shows():
     def nearly(x, real):
         return x + 1e-7 * (x * ~real[..., None]).sum(1, keepdim=True)
 
-    assert not padding(nearly, floats(), [6, 3, 4])
+    report = padding(nearly, floats(), [6, 3, 4])
+    assert not report
+    assert "Only padding of 10,000 times the size of x shows it." in str(report)
+
+    def hidden_late(x, real):  # sound, but for keys that are so large that the softmax leaves nothing to the others
+        weights = (x @ x.mT).softmax(-1) * real[:, None]
+        return weights / weights.sum(-1, keepdim=True) @ x
+
+    assert str(padding(hidden_late, floats(), [6, 3, 4])).endswith(
+        "Only padding of 10,000 times the size of x shows it."
+    )
+    careless = padding(
+        lambda x, real: x + (x * ~real[..., None]).mean(1, keepdim=True) * 0, floats(), [6, 3, 4], nan=True
+    )
+    assert str(careless).endswith("Only padding that is NaN shows it.")
 
 
 def test_padding_finds_a_mask_that_is_the_wrong_way_round_under_a_causal_one():
@@ -711,6 +725,8 @@ def test_answers_that_allow_no_probe():
 
     assert str(causality(trapped, floats())).startswith("The gradient of output 0 is NaN or infinite")
     assert causality(trapped, floats(), gradient=False)
+    endless = causality(lambda x: x / 0, floats())
+    assert str(endless) == "The gradient of output 0 is NaN or infinite, and so is the output."
     dropped = permutation(nn.Dropout(), floats(), training=True)
     assert str(dropped).startswith("The model draws random numbers")
     assert padding(lambda x, real: F.dropout(x, 0.5), floats(), [6, 3, 4], random=True)
@@ -784,6 +800,9 @@ LINEAR = nn.Linear(D, D)
         (lambda: causality(LINEAR, floats().bool()), TypeError, "x must hold floating-point numbers or tokens.*bool"),
         (lambda: causality(LINEAR, floats(n=0)), ValueError, r"no empty axis; got .*3, 0, 8"),
         (lambda: causality(LINEAR, floats(), draws=0), ValueError, "draws must be at least 1; got 0"),
+        (lambda: causality(LINEAR, floats(), seed=1.5), TypeError, "seed must be an integer; got float"),
+        (lambda: overfits(LINEAR, floats(), 0, F.mse_loss, seed="0"), TypeError, "seed must be an integer; got str"),
+        (lambda: causality(LINEAR, floats(), tolerance="1"), TypeError, "tolerance must be a number; got str"),
         (lambda: causality(LINEAR, floats(), tolerance=-1), ValueError, "tolerance must not be negative"),
         (
             lambda: causality(lambda x: x.mean(1), floats()),

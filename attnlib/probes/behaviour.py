@@ -124,12 +124,13 @@ def padding(
 
     The model is called as ``model(x, real)``, where ``real`` ``(batch, n)`` is True for tokens and False for padding;
     for a layer of torch write ``lambda x, real: layer(x, src_key_padding_mask=~real)``. Three things are tried. What
-    stands in the padding is changed, ``draws`` times by about the size of ``x`` and once by ten thousand times that
-    (a hundred times in float16; to NaN as well where ``nan``, which only a model that never adds up its padding
-    survives). Every sequence is run alone, without padding. And the mask is turned round, to see whether it is then
-    that real positions read one another. Only outputs at real positions count. An output without an axis for the
-    positions is ``pooled``; say so where it cannot be told from the shape. A sequence of length 0 has none that count,
-    but must not give NaN, which its gradients would hand on.
+    stands in the padding is changed, ``draws`` times by about the size of ``x`` and once by ten thousand times that (a
+    hundred times in float16; to NaN as well where ``nan``, which only a model that never adds up its padding
+    survives); if only such a size shows it, as where a mask follows the softmax, that is said. Every sequence is run
+    alone, without padding. And the mask is turned round, to see whether it is then that real positions read one
+    another. Only outputs at real positions count. An output without an axis for the positions is ``pooled``; say so
+    where it cannot be told from the shape. A sequence of length 0 has none that count, but must not give NaN, which
+    its gradients would hand on.
 
     A mask ``(batch, 1, n)`` fits scores ``(batch, n_heads, n, n)`` where there are as many sequences as heads, and
     then masks each head by the length of a sequence. With ``n_heads``, so many sequences are made from those of ``x``,
@@ -164,17 +165,19 @@ def padding(
         if real.all():
             return Report("padding", True, f"Nothing to see: no sequence is shorter than {real.shape[1]}.")
         steps = padding_steps(subject, draws, nan)
-        amounts = torch.stack([by_padding(subject, before, real, s, steps) for s in range(real.shape[1])], dim=2)
+        each = torch.stack([by_padding(subject, before, real, s, steps) for s in range(real.shape[1])], dim=3)
+        amounts = each.amax(0)  # (steps, batch, n, n) to (batch, n, n)
         inverted = is_inverted(subject, real)
         drawn = subject.is_random(real)
         apart = [] if drawn else without_padding(subject, before, lengths, real)
         reads = amounts > subject.tolerance
+        shown = [times for times, found in zip(steps, each, strict=True) if (found > subject.tolerance).any()]
         empty = [b for b, length in enumerate(lengths) if not length and before[b].isnan().any()]
         ok = not (reads.any() or apart or inverted or empty)
         under_heads = n_heads is not None and not ok and needs_a_head_for_each(subject, real)
     across = 1 if subject.pooled else 0
     labels = ("padding position", "output of sequence" if subject.pooled else "output position")
-    sentence = padding_sentence(reads, apart, subject.pooled, drawn, inverted, under_heads, empty)
+    sentence = padding_sentence(reads, shown, apart, subject.pooled, drawn, inverted, under_heads, empty)
     return Report("padding", ok, sentence, reads.any(across).numpy(), labels, amounts.amax(across).numpy())
 
 

@@ -162,6 +162,7 @@ def overfits(
     if check_size("steps", steps) == 0:
         raise ValueError("steps must be at least 1; got 0")
     check_positive("lr", lr)
+    seed = check_size("seed", seed)
     copy = deepcopy(model)
     with undisturbed(copy, training=training, device=x.device), torch.enable_grad():
         torch.default_generator.manual_seed(seed)

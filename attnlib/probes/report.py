@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,6 +98,7 @@ def causal_sentence(reads: Bool[Tensor, "n n"], changed: Bool[Tensor, "n n"], re
 
 def padding_sentence(
     reads: Bool[Tensor, "batch n n"],
+    shown: list[float],
     apart: list[tuple[int, int | None]],
     pooled: bool,
     random: bool,
@@ -105,12 +106,15 @@ def padding_sentence(
     under_heads: bool,
     empty: list[int],
 ) -> str:
-    """What `attnlib.probes.padding` found, in words."""
+    """What `attnlib.probes.padding` found, in words; ``shown`` are the sizes of padding that showed ``reads``."""
     said, pairs = [], reads.nonzero().tolist()
     if pairs:
         b, t, s = pairs[0]
         who = f"The output of sequence {b}" if pooled else f"Position {t} of sequence {b}"
         said.append(f"{who} reads padding position {s} ({len(pairs)} such pair{'s' * (len(pairs) != 1)}).")
+        if shown[0] != 1:
+            size = "that is NaN" if isnan(shown[0]) else f"of {shown[0]:,.0f} times the size of x"
+            said.append(f"Only padding {size} shows it.")
     if apart:
         b, t = apart[0]
         where = "" if not t else f", first at position {t}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attnlib._checks import check_integers
+from attnlib._checks import check_integers, check_size
 from attnlib.probes.outputs import change, first_tensor
 from attnlib.probes.report import Report, round_two
 from attnlib.probes.subject import Subject, observe, probe, undisturbed
@@ -56,7 +56,7 @@ def padded_loss(
     padded = padded.to(output.device)
     if not padded.any():
         return Report("padded_loss", True, f"Nothing to see: no sequence is shorter than {output.shape[1]}.")
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(check_size("seed", seed))
 
     def noise(like: Tensor) -> Tensor:
         return 3 * torch.randn(like.shape, generator=generator).to(like)

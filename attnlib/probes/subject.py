@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnlib._checks import check_size
+from attnlib._checks import check_number, check_size
 from attnlib.probes.outputs import TOLERANCE, NaNError, ShapeError, UnfitError, change, first_tensor, size_of
 from attnlib.probes.report import Report
 
@@ -177,8 +177,9 @@ def observe(
         raise ValueError(
             f"x must have shape (batch, n, d), or (batch, n) for tokens, and no empty axis; got {x.shape}"
         )
-    if tolerance is not None and not tolerance >= 0:
+    if tolerance is not None and not check_number("tolerance", tolerance) >= 0:
         raise ValueError(f"tolerance must not be negative; got {tolerance}")
+    seed = check_size("seed", seed)
     with undisturbed(model, training=training, device=data.device):
         yield Subject(
             model,
