@@ -20,6 +20,8 @@ from transformers import (
     SqueezeBertModel,
     T5Config,
     T5ForConditionalGeneration,
+    XLNetConfig,
+    XLNetModel,
 )
 
 from attnlib import MultiHeadAttention, plotting
@@ -173,6 +175,14 @@ def test_what_is_no_map_is_refused_by_name(n):
     band = LongformerModel(LongformerConfig(**SMALL, intermediate_size=16, attention_window=[4]))
     with pytest.raises(ValueError, match=rf"no map of layer 0: .*got \(2, 4, {n}, 5\), a part of the keys only"):
         attention_maps(band, tokens, attention_mask=real)
+
+
+def test_two_streams_are_no_map_of_one():
+    model, tokens = XLNetModel(XLNetConfig(vocab_size=50, d_model=16, n_layer=1, n_head=4)), torch.randint(50, (2, 6))
+    assert attention_maps(model, tokens)["layer 0"].shape == (2, 4, 6, 6)
+    last = torch.eye(6)[None, -1:].expand(2, 1, 6)
+    with pytest.raises(ValueError, match=r"no map of layer 0: expected \(batch, heads, n_q, n_k\); got tuple"):
+        attention_maps(model, tokens, perm_mask=last.expand(2, 6, 6), target_mapping=last)
 
 
 def test_a_torch_layer_of_another_kind_must_give_shares_too():

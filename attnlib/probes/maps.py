@@ -132,7 +132,8 @@ def _tolerance(like: Tensor) -> float:
 def _no_map(model: Any, name: str, weights: Any) -> str:
     """Why that which a model of `transformers` returns is no weight for each query and key, if so."""
     if not isinstance(weights, torch.Tensor) or weights.ndim != 4:
-        return f"expected (batch, heads, n_q, n_k); got {tuple(getattr(weights, 'shape', type(weights).__name__))}"
+        got = tuple(weights.shape) if isinstance(weights, torch.Tensor) else type(weights).__name__
+        return f"expected (batch, heads, n_q, n_k); got {got}"
     n_q, n_k = weights.shape[2:]
     of_tokens = getattr(model, "main_input_name", "") == "input_ids" and not name.startswith("cross")
     if hasattr(model.config, "attention_window") or (of_tokens and n_k < n_q):
