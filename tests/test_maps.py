@@ -158,7 +158,7 @@ def test_falcons_maps_are_those_of_its_own_mask(implementation, padded):
 def test_weights_of_another_pass_are_refused():
     tokens = torch.randint(3, 50, (2, 6))
     with pytest.raises(ValueError, match=r"FalconForCausalLM gives no maps: .*is another one, by up to .*'eager'"):
-        attention_maps(falcon(alibi=True, attn_implementation="sdpa"), tokens, attention_mask=PADDED["right"])
+        attention_maps(falcon(alibi=True, attn_implementation="sdpa"), tokens, output_attentions=True)
     eager = falcon(alibi=True, attn_implementation="eager")
     assert attention_maps(eager, tokens, attention_mask=PADDED["right"])["layer 0"].shape == (2, 4, 6, 6)
     cache = eager(tokens, use_cache=True).past_key_values

@@ -104,7 +104,7 @@ def _returning(model: Any, inputs: Any, options: dict[str, Any], stack: ExitStac
     with _DetachedCopies():
         again, named = deepcopy((inputs, options))  # a cache is written into
     with undisturbed(model, training=False, device=device):
-        plain = model(*again, **named)
+        plain = model(*again, **named | {"output_attentions": False})
     for config in {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values():
         before = getattr(config, "_attn_implementation_internal", None)
         if before is not None:  # masks are made for the kernel that is named here
