@@ -45,11 +45,12 @@ def cut(
     all positions. ``heads`` names some of the heads; all of them, unless given. A query with nothing left gets zeros.
 
     ``attentions`` are `attnlib.nn.MultiHeadAttention`, `torch.nn.MultiheadAttention` (where a query with nothing left
-    would get NaN, and is refused), or the attentions of models of `transformers`, such as those at
-    ``bert.encoder.layer[0].attention.self``, ``gpt.transformer.h[0].attn`` and
-    ``t5.decoder.block[0].layer[0].SelfAttention``. Fast kernels are switched off where they take no such mask.
+    would get NaN, and is refused), or those attentions of models of `transformers` that look up by name the function
+    that attends (its ``AttentionInterface``), such as those at ``bert.encoder.layer[0].attention.self``,
+    ``gpt.transformer.h[0].attn`` and ``t5.decoder.block[0].layer[0].SelfAttention``; Bloom, DeBERTa, Falcon, RoFormer
+    and XLNet are written without. Fast kernels are switched off where they take no such mask.
 
-    Raises ``TypeError`` for any other module, ``ValueError`` for none at all, for a head or a position that is not
+    Raises ``TypeError`` for anything else, ``ValueError`` for none at all, for a head or a position that is not
     there, another number of sequences, or a model that runs with a cache, and so not on all positions.
 
     Source: Geva et al. (2023), *attention knockout*.
@@ -60,16 +61,13 @@ def cut(
     >>> weights[0, :, 0].tolist()
     [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
-    layers = [attentions] if isinstance(attentions, nn.Module) else list(attentions)
+    several = isinstance(attentions, Iterable) and not isinstance(attentions, nn.Module | str)
+    layers = list(attentions) if several else [attentions]
     if not layers:
         raise ValueError("attentions must hold at least one; got none")
     heads = None if heads is None else check_integers("heads", heads)
     for layer in layers:
-        if not isinstance(layer, MultiHeadAttention | nn.MultiheadAttention) and not is_published(layer):
-            raise TypeError(
-                "attentions must be MultiHeadAttention of attnlib, MultiheadAttention of torch or attentions of "
-                f"transformers; got {type(layer).__name__}"
-            )
+        _check_kind(layer)
         sizes = (getattr(layer, name, None) for name in ("n_heads", "num_heads", "num_attention_heads"))
         _check_heads(heads, next(filter(None, sizes), None))
     close = partial(_closed, query, key, heads)
@@ -133,6 +131,17 @@ def _closed(
     chosen = torch.zeros(n_heads, dtype=torch.bool)
     chosen[list(range(n_heads) if heads is None else heads)] = True
     return asks[:, None, :, None] & answers[:, None, None, :] & chosen[:, None, None]
+
+
+def _check_kind(layer: object) -> None:
+    if isinstance(layer, MultiHeadAttention | nn.MultiheadAttention):
+        return
+    if not isinstance(layer, nn.Module) or not is_published(layer):
+        raise TypeError(
+            "attentions must be MultiHeadAttention of attnlib, MultiheadAttention of torch or attentions of "
+            "transformers that look up the function that attends in its AttentionInterface, as those of BERT, GPT-2 "
+            f"and Llama do; got {type(layer).__name__}, which is none of these"
+        )
 
 
 def _check_heads(heads: Sequence[int] | None, n_heads: int | None) -> None:

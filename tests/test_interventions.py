@@ -7,7 +7,18 @@ from copy import deepcopy
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+from transformers import (
+    BertConfig,
+    BertModel,
+    BloomConfig,
+    BloomModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    RoFormerConfig,
+    RoFormerModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from attnlib import MultiHeadAttention, causal
 from attnlib.interventions import cut, patch
@@ -99,6 +110,15 @@ def test_bad_arguments_are_named(layer, x):
         cut(nn.Linear(2, 2), [0], [0]),
     ):
         pass
+    for wrong in ("x", ["x"], 3, {"x": layer}):
+        with pytest.raises(TypeError, match=r"attentions must be .*; got (str|int), which"), cut(wrong, [0], [0]):
+            pass
+    sizes = dict(vocab_size=50, hidden_size=24, num_hidden_layers=1, n_layer=1, num_attention_heads=4, n_head=4)
+    for kind in (BloomModel(BloomConfig(**sizes)), RoFormerModel(RoFormerConfig(**sizes))):
+        fixed = next(module for module in kind.modules() if "Attention" in type(module).__name__)
+        words = rf"transformers that look up .* in its AttentionInterface.*; got {type(fixed).__name__}, which is none"
+        with pytest.raises(TypeError, match=words), cut(fixed, None, [0]):
+            pass
     with pytest.raises(ValueError, match="attentions must hold at least one; got none"), cut([], [0], [0]):
         pass
     with pytest.raises(ValueError, match="heads must lie between 0 and 3; got 4"), cut(layer, [0], [0], heads=[4]):

@@ -8,12 +8,20 @@ from transformers import (
     BertModel,
     BloomConfig,
     BloomModel,
+    FalconConfig,
+    FalconForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
+    LongformerConfig,
+    LongformerModel,
     MistralConfig,
     MistralForCausalLM,
+    SqueezeBertConfig,
+    SqueezeBertModel,
     T5Config,
     T5ForConditionalGeneration,
+    XLNetConfig,
+    XLNetModel,
 )
 
 from attnlib import MultiHeadAttention, plotting
@@ -122,6 +130,68 @@ def test_a_model_whose_attention_cannot_be_exchanged_returns_its_weights():
     maps = attention_maps(model, tokens)
     assert list(maps) == ["layer 0", "layer 1"]
     assert torch.equal(maps["layer 1"], model(tokens, output_attentions=True).attentions[1])
+
+
+PADDED = {"right": torch.tensor([[1] * 6, [1] * 4 + [0] * 2]), "left": torch.tensor([[1] * 6, [0] * 2 + [1] * 4])}
+SMALL = dict(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=4)
+
+
+def falcon(**options):
+    torch.manual_seed(0)
+    return FalconForCausalLM(FalconConfig(**SMALL, bos_token_id=1, eos_token_id=2, **options)).eval()
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("padded", PADDED)
+def test_falcons_maps_are_those_of_its_own_mask(implementation, padded):
+    model, tokens, real = falcon(attn_implementation=implementation), torch.randint(3, 50, (2, 6)), PADDED[padded]
+    maps = attention_maps(model, tokens, attention_mask=real)
+    with torch.no_grad():
+        plain = model(tokens, attention_mask=real)
+    torch.testing.assert_close(maps.output.logits[real > 0], plain.logits[real > 0], atol=1e-6, rtol=0)
+    seen = torch.ones(6, 6).tril().bool() & (real[:, None, None] > 0)  # (batch, 1, n, n)
+    hidden = ~seen & (real[:, None, :, None] > 0)
+    assert (maps["layer 0"].masked_select(hidden) == 0).all()
+    assert model.config._attn_implementation == implementation
+
+
+def test_weights_of_another_pass_are_refused():
+    tokens = torch.randint(3, 50, (2, 6))
+    with pytest.raises(ValueError, match=r"FalconForCausalLM gives no maps: .*is another one, by up to .*'eager'"):
+        attention_maps(falcon(alibi=True, attn_implementation="sdpa"), tokens, output_attentions=True)
+    eager = falcon(alibi=True, attn_implementation="eager")
+    assert attention_maps(eager, tokens, attention_mask=PADDED["right"])["layer 0"].shape == (2, 4, 6, 6)
+    cache = eager(tokens, use_cache=True).past_key_values
+    maps = attention_maps(eager, tokens[:, :1], past_key_values=cache, output_attentions=False)
+    assert maps["layer 0"].shape == (2, 4, 1, 7)  # one pass has written into the cache, not two
+
+
+@pytest.mark.parametrize("n", [5, 6])
+def test_what_is_no_map_is_refused_by_name(n):
+    tokens, real = torch.randint(3, 50, (2, n)), PADDED["right"][:, :n]
+    raw = SqueezeBertModel(SqueezeBertConfig(**SMALL, embedding_size=16, intermediate_size=16))
+    with pytest.raises(ValueError, match=r"no map of layer 0: expected rows of weights .* row at \[0, 0, 0\] sums"):
+        attention_maps(raw, tokens, attention_mask=real)
+    band = LongformerModel(LongformerConfig(**SMALL, intermediate_size=16, attention_window=[4]))
+    with pytest.raises(ValueError, match=rf"no map of layer 0: .*got \(2, 4, {n}, 5\), a part of the keys only"):
+        attention_maps(band, tokens, attention_mask=real)
+
+
+def test_two_streams_are_no_map_of_one():
+    model, tokens = XLNetModel(XLNetConfig(vocab_size=50, d_model=16, n_layer=1, n_head=4)), torch.randint(50, (2, 6))
+    assert attention_maps(model, tokens)["layer 0"].shape == (2, 4, 6, 6)
+    last = torch.eye(6)[None, -1:].expand(2, 1, 6)
+    with pytest.raises(ValueError, match=r"no map of layer 0: expected \(batch, heads, n_q, n_k\); got tuple"):
+        attention_maps(model, tokens, perm_mask=last.expand(2, 6, 6), target_mapping=last)
+
+
+def test_a_torch_layer_of_another_kind_must_give_shares_too():
+    class Raw(nn.MultiheadAttention):
+        def forward(self, query, *args, **options):
+            return query, query @ query.mT
+
+    with pytest.raises(ValueError, match="Raw gives no map of attention: expected rows of weights"):
+        attention_maps(Raw(8, 2), torch.randn(1, 3, 8), None, None)
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])

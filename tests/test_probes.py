@@ -210,7 +210,21 @@ def test_a_weight_that_only_large_padding_shows():
     def nearly(x, real):
         return x + 1e-7 * (x * ~real[..., None]).sum(1, keepdim=True)
 
-    assert not padding(nearly, floats(), [6, 3, 4])
+    report = padding(nearly, floats(), [6, 3, 4])
+    assert not report
+    assert "Only padding of 10,000 times the size of x shows it." in str(report)
+
+    def hidden_late(x, real):  # sound, but for keys that are so large that the softmax leaves nothing to the others
+        weights = (x @ x.mT).softmax(-1) * real[:, None]
+        return weights / weights.sum(-1, keepdim=True) @ x
+
+    assert str(padding(hidden_late, floats(), [6, 3, 4])).endswith(
+        "Only padding of 10,000 times the size of x shows it."
+    )
+    careless = padding(
+        lambda x, real: x + (x * ~real[..., None]).mean(1, keepdim=True) * 0, floats(), [6, 3, 4], nan=True
+    )
+    assert str(careless).endswith("Only padding that is NaN shows it.")
 
 
 def test_padding_finds_a_mask_that_is_the_wrong_way_round_under_a_causal_one():
@@ -253,6 +267,23 @@ def test_nan_in_outputs_that_do_not_count():
 
     assert masked(floats(), torch.tensor([[True] * 5 + [False]])).isnan().any()
     assert padding(masked, floats(), [6, 3, 4])
+
+
+def test_nan_of_a_sequence_of_length_zero_is_told():
+    layer, x = nn.MultiheadAttention(D, 2, batch_first=True), floats()
+    report = padding(lambda x, real: layer(x, x, x, key_padding_mask=~real)[0], x, [6, 4, 0])
+    assert not report
+    assert str(report) == "Sequence 2, of length 0, gives NaN: gradients of a loss on the others may be NaN too."
+    real = torch.arange(N) < torch.tensor([6, 4, 0])[:, None]
+    layer(x, x, x, key_padding_mask=~real)[0][real].sum().backward()
+    assert layer.in_proj_weight.grad.isnan().any()
+    assert padding(lambda x, real: attention(x, x, x, mask=real[:, None]).out, x, [6, 4, 0])
+
+    def mean(x, real):
+        return (x * real[..., None]).sum(1) / real.sum(1, keepdim=True)
+
+    assert str(padding(mean, x, [5, 4, 0])).startswith("Sequence 2, of length 0, gives NaN")
+    assert padding(lambda x, real: mean(x, real).nan_to_num(), x, [5, 4, 0])
 
 
 def test_nan_in_the_padding():
@@ -583,7 +614,7 @@ def test_a_probe_leaves_no_trace(probe, training):
 
 def test_random_numbers_of_numpy_are_the_same_at_every_call():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    assert causality(lambda x: x.cumsum(1) * float(np.random.random()), floats())  # noqa: NPY002
+    assert causality(lambda x: x.cumsum(1) * float(np.random.random()), floats(), random=True)  # noqa: NPY002
     assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
@@ -694,9 +725,33 @@ def test_answers_that_allow_no_probe():
 
     assert str(causality(trapped, floats())).startswith("The gradient of output 0 is NaN or infinite")
     assert causality(trapped, floats(), gradient=False)
+    endless = causality(lambda x: x / 0, floats())
+    assert str(endless) == "The gradient of output 0 is NaN or infinite, and so is the output."
     dropped = permutation(nn.Dropout(), floats(), training=True)
     assert str(dropped).startswith("The model draws random numbers")
-    assert padding(lambda x, real: F.dropout(x, 0.5), floats(), [6, 3, 4])
+    assert padding(lambda x, real: F.dropout(x, 0.5), floats(), [6, 3, 4], random=True)
+
+
+@pytest.mark.parametrize("probe", [causality, partial(padding, lengths=[6, 3, 4]), batch_independence, gradients])
+def test_dropout_that_is_never_switched_off_is_found(probe):
+    layer = nn.Linear(D, D)
+
+    def never_off(x, real=None):
+        return F.dropout(layer(x), 0.3)
+
+    report = probe(never_off, x=floats())
+    assert not report
+    assert str(report).startswith("The model draws random numbers in eval mode, as F.dropout(x, p) does without")
+    assert probe(never_off, x=floats(), training=True)
+    assert probe(never_off, x=floats(), random=True)
+    assert probe(lambda x, real=None: F.dropout(layer(x), 0.3, layer.training), x=floats())
+
+
+def test_random_numbers_in_the_padding_do_not_count():
+    def noisy(x, real):
+        return torch.where(real[..., None], x, torch.randn_like(x))
+
+    assert padding(noisy, floats(), [6, 3, 4])
 
 
 def test_infinite_outputs_are_compared_as_they_are():
@@ -745,6 +800,9 @@ LINEAR = nn.Linear(D, D)
         (lambda: causality(LINEAR, floats().bool()), TypeError, "x must hold floating-point numbers or tokens.*bool"),
         (lambda: causality(LINEAR, floats(n=0)), ValueError, r"no empty axis; got .*3, 0, 8"),
         (lambda: causality(LINEAR, floats(), draws=0), ValueError, "draws must be at least 1; got 0"),
+        (lambda: causality(LINEAR, floats(), seed=1.5), TypeError, "seed must be an integer; got float"),
+        (lambda: overfits(LINEAR, floats(), 0, F.mse_loss, seed="0"), TypeError, "seed must be an integer; got str"),
+        (lambda: causality(LINEAR, floats(), tolerance="1"), TypeError, "tolerance must be a number; got str"),
         (lambda: causality(LINEAR, floats(), tolerance=-1), ValueError, "tolerance must not be negative"),
         (
             lambda: causality(lambda x: x.mean(1), floats()),

@@ -75,6 +75,21 @@ def test_a_parameter_without_gradient_is_named():
     assert check(table, torch.randint(5, (2, 3)), n_tokens=5, causality=True)["causality"]
 
 
+def test_dropout_in_eval_mode_breaks_every_promise():
+    layer, x = nn.Linear(4, 4), torch.randn(2, 3, 4)
+
+    def never_off(x):
+        return nn.functional.dropout(layer(x), 0.3)
+
+    with pytest.raises(
+        AssertionError, match=r"causality: promised True\. The model draws random numbers in eval mode"
+    ):
+        check(never_off, x, causality=True)
+    with pytest.raises(AssertionError, match=r"causality: promised False\. The model draws random numbers"):
+        check(never_off, x, causality=False, batch_independence=None, gradients=None)
+    assert check(never_off, x, causality=True, random=True)["causality"]
+
+
 def test_bad_promises_are_named():
     layer, x = nn.Linear(4, 4), torch.randn(2, 3, 4)
     with pytest.raises(ValueError, match="causality must be one of 'True', 'False', None; got 'yes'"):

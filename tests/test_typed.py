@@ -25,6 +25,7 @@ import torch
 from attnlib import MultiHeadAttention, NadarayaWatson, attention, dot
 from attnlib.models import BERT, GPT, BERTConfig, GPTConfig
 from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
+from attnlib.probes import causality, padding
 
 q, x, tokens = np.ones((3, 4)), torch.ones(2, 3, 8), torch.ones(2, 3, dtype=torch.int64)
 layer, model = MultiHeadAttention(8, 2), NadarayaWatson(bandwidth=1.0).fit(q, q[:, 0])
@@ -41,6 +42,9 @@ reveal_type(GPT(GPTConfig(n_tokens=9))(tokens).logits)  # Tensor
 reveal_type(BERT(BERTConfig(n_tokens=9))(tokens))  # Tensor
 reveal_type(model)  # NadarayaWatson
 reveal_type(model.predict(q))  # ndarray
+reveal_type(causality(layer, x, draws=2))  # Report
+padding(layer, x)  # error
+causality(layer, x, drawn=2)  # error
 attention([1.0], q, q)  # error
 MultiHeadAttention("8", 2)  # error
 layer(x, casual=True)  # error

@@ -6,7 +6,8 @@ object with ``logits`` or ``last_hidden_state``. NumPy goes in and out as well, 
 
 A module is in eval mode while it is probed, unless ``training=True``, and so are the modules that a function
 mentions itself: ``lambda x: layer(x, mask)``. Then every mode, buffer and random stream is as it was before. A model
-that draws random numbers draws the same ones at every call.
+that draws random numbers draws the same ones at every call; in eval mode that is a finding, as of a dropout that is
+never switched off, unless ``random=True``.
 
 ``tolerance`` is the share of an output's size up to which a change is rounding. By default that of the coarsest
 format among input, parameters and output: 1e-10 in float64, 1e-5 in float32, 1e-2 in float16, 5e-2 in bfloat16.
@@ -57,6 +58,7 @@ def causality(
     draws: int = 3,
     gradient: bool = True,
     training: bool = False,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Does any output read a later input?
@@ -81,7 +83,9 @@ def causality(
     >>> causality(lambda x: x + 1e-4 * x.roll(-1, dims=1), x)
     Position 0 reads position 1: not causal (3 of 6 such pairs).
     """
-    with observe(model, x, training=training, tolerance=tolerance, n_tokens=n_tokens, seed=seed) as subject:
+    with observe(
+        model, x, training=training, random=random, tolerance=tolerance, n_tokens=n_tokens, seed=seed
+    ) as subject:
         subject.pooled = False
         try:
             before = subject.baseline()
@@ -111,6 +115,7 @@ def padding(
     tolerance: float | None = None,
     draws: int = 2,
     training: bool = False,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Does padding change an answer?
@@ -119,11 +124,13 @@ def padding(
 
     The model is called as ``model(x, real)``, where ``real`` ``(batch, n)`` is True for tokens and False for padding;
     for a layer of torch write ``lambda x, real: layer(x, src_key_padding_mask=~real)``. Three things are tried. What
-    stands in the padding is changed, ``draws`` times by about the size of ``x`` and once by ten thousand times that
-    (a hundred times in float16; to NaN as well where ``nan``, which only a model that never adds up its padding
-    survives). Every sequence is run alone, without padding. And the mask is turned round, to see whether it is then
-    that real positions read one another. Only outputs at real positions count. An output without an axis for the
-    positions is ``pooled``; say so where it cannot be told from the shape.
+    stands in the padding is changed, ``draws`` times by about the size of ``x`` and once by ten thousand times that (a
+    hundred times in float16; to NaN as well where ``nan``, which only a model that never adds up its padding
+    survives); if only such a size shows it, as where a mask follows the softmax, that is said. Every sequence is run
+    alone, without padding. And the mask is turned round, to see whether it is then that real positions read one
+    another. Only outputs at real positions count. An output without an axis for the positions is ``pooled``; say so
+    where it cannot be told from the shape. A sequence of length 0 has none that count, but must not give NaN, which
+    its gradients would hand on.
 
     A mask ``(batch, 1, n)`` fits scores ``(batch, n_heads, n, n)`` where there are as many sequences as heads, and
     then masks each head by the length of a sequence. With ``n_heads``, so many sequences are made from those of ``x``,
@@ -141,7 +148,9 @@ def padding(
     >>> padding(lambda x, real: x.flip(1).cumsum(1).flip(1), x, [4, 2])
     Position 0 of sequence 1 reads padding position 2 (4 such pairs). Sequence 1 answers differently without padding.
     """
-    with observe(model, x, training=training, tolerance=tolerance, n_tokens=n_tokens, seed=seed) as subject:
+    with observe(
+        model, x, training=training, random=random, tolerance=tolerance, n_tokens=n_tokens, seed=seed
+    ) as subject:
         lengths, real = _real(lengths, subject.x)
         if n_heads is not None:
             turn = torch.arange(at_least_one("n_heads", n_heads)) % len(real)
@@ -156,16 +165,19 @@ def padding(
         if real.all():
             return Report("padding", True, f"Nothing to see: no sequence is shorter than {real.shape[1]}.")
         steps = padding_steps(subject, draws, nan)
-        amounts = torch.stack([by_padding(subject, before, real, s, steps) for s in range(real.shape[1])], dim=2)
+        each = torch.stack([by_padding(subject, before, real, s, steps) for s in range(real.shape[1])], dim=3)
+        amounts = each.amax(0)  # (steps, batch, n, n) to (batch, n, n)
         inverted = is_inverted(subject, real)
-        random = subject.is_random(real)
-        apart = [] if random else without_padding(subject, before, lengths, real)
+        drawn = subject.is_random(real)
+        apart = [] if drawn else without_padding(subject, before, lengths, real)
         reads = amounts > subject.tolerance
-        ok = not reads.any() and not apart and not inverted
+        shown = [times for times, found in zip(steps, each, strict=True) if (found > subject.tolerance).any()]
+        empty = [b for b, length in enumerate(lengths) if not length and before[b].isnan().any()]
+        ok = not (reads.any() or apart or inverted or empty)
         under_heads = n_heads is not None and not ok and needs_a_head_for_each(subject, real)
     across = 1 if subject.pooled else 0
     labels = ("padding position", "output of sequence" if subject.pooled else "output position")
-    sentence = padding_sentence(reads, apart, subject.pooled, random, inverted, under_heads)
+    sentence = padding_sentence(reads, shown, apart, subject.pooled, drawn, inverted, under_heads, empty)
     return Report("padding", ok, sentence, reads.any(across).numpy(), labels, amounts.amax(across).numpy())
 
 
@@ -209,7 +221,7 @@ def permutation(
     >>> permutation(lambda x: x.view(2, 3, 4).mT, x)
     Neither equivariant nor invariant: the order of the inputs matters (4 positions).
     """
-    with observe(model, x, training=training, tolerance=tolerance, seed=seed) as subject:
+    with observe(model, x, training=training, random=True, tolerance=tolerance, seed=seed) as subject:
         n = subject.x.shape[1]
         subject.pooled = pooled
         before = subject.baseline()
@@ -234,6 +246,7 @@ def batch_independence(
     tolerance: float | None = None,
     draws: int = 2,
     training: bool = False,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Does any sequence of the batch read another?
@@ -254,16 +267,18 @@ def batch_independence(
     >>> batch_independence(lambda x: x.cumsum(0), x)
     Sequence 1 reads sequence 0: the batch is mixed (3 of 6 such pairs). Sequence 1 answers differently alone.
     """
-    with observe(model, x, training=training, tolerance=tolerance, n_tokens=n_tokens, seed=seed) as subject:
+    with observe(
+        model, x, training=training, random=random, tolerance=tolerance, n_tokens=n_tokens, seed=seed
+    ) as subject:
         before, batch = subject.baseline(), len(subject.x)
         if batch == 1:
             return Report("batch_independence", True, "Nothing to see: a batch of one has no other sequence.")
         amounts = by_sequence(subject, at_least_one("draws", draws))
-        random = subject.is_random()
-        apart = [] if random else without_padding(subject, before, [subject.x.shape[1]] * batch)
+        drawn = subject.is_random()
+        apart = [] if drawn else without_padding(subject, before, [subject.x.shape[1]] * batch)
     reads = amounts > subject.tolerance
     mixed = reads & ~torch.eye(batch, dtype=torch.bool)
     labels = ("input sequence", "output sequence")
-    sentence = batch_sentence(mixed, [b for b, _ in apart], random)
+    sentence = batch_sentence(mixed, [b for b, _ in apart], drawn)
     ok = not mixed.any() and not apart
     return Report("batch_independence", ok, sentence, reads.numpy(), labels, amounts.numpy())

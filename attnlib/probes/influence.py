@@ -45,16 +45,18 @@ def by_change(subject: Subject, before: Tensor, draws: int, more: Sequence[Tenso
     return amounts
 
 
-def by_padding(subject: Subject, before: Tensor, real: Tensor, s: int, steps: list[float]) -> Float[Tensor, "batch n"]:
-    """How much every real output changes at most when the padding at ``s`` does."""
-    largest = torch.zeros(before.shape[:2], dtype=torch.float64)
+def by_padding(
+    subject: Subject, before: Tensor, real: Tensor, s: int, steps: list[float]
+) -> Float[Tensor, "steps batch n"]:
+    """How much every real output changes when the padding at ``s`` does, by each of ``steps``."""
+    found = torch.zeros(len(steps), *before.shape[:2], dtype=torch.float64)
     counts = (~real[:, s, None] & (True if subject.pooled else real)).cpu()
-    for times in steps if counts.any() else []:
+    for amounts, times in zip(found, steps, strict=True) if counts.any() else []:
         x = subject.x.clone()
         x[~real[:, s], s] = subject.other(x[~real[:, s], s], times)
         now = torch.where(counts[..., None], subject.answer(x, real), before)
-        largest = torch.maximum(largest, change(before, now))
-    return largest
+        amounts.copy_(change(before, now))
+    return found
 
 
 def padding_steps(subject: Subject, draws: int, nan: bool) -> list[float]:
@@ -160,15 +162,17 @@ def by_gradient(subject: Subject) -> tuple[Bool[Tensor, "n n"] | None, str]:
             return None, "the output has none"
         out = subject.arranged(out, *subject.x.shape[:2])
         weights = torch.randn(out.shape, generator=subject.generator).to(out)
-        loss = torch.where(out.isfinite(), out * weights, 0.0).sum((0, 2))
-        return torch.stack([_nonzero(loss, t, leaves) for t in range(len(loss))]), ""
+        numbers = out.isfinite()
+        loss = torch.where(numbers, out * weights, 0.0).sum((0, 2))
+        return torch.stack([_nonzero(loss, t, leaves, numbers[:, t]) for t in range(len(loss))]), ""
 
 
-def _nonzero(loss: Tensor, t: int, leaves: list[Tensor]) -> Bool[Tensor, " n"]:
+def _nonzero(loss: Tensor, t: int, leaves: list[Tensor], numbers: Tensor) -> Bool[Tensor, " n"]:
     gradients = torch.autograd.grad(loss[t], leaves, retain_graph=True, allow_unused=True)
     there = [g.flatten(2) if g.ndim > 2 else g[..., None] for g in gradients if g is not None]  # (batch, n, features)
     if not all(g.isfinite().all() for g in there):
-        raise UnfitError(f"The gradient of output {t} is NaN or infinite, though the output is a number.")
+        output = "though the output is a number" if numbers.all() else "and so is the output"
+        raise UnfitError(f"The gradient of output {t} is NaN or infinite, {output}.")
     read = [(g != 0).any(2).any(0) for g in there]
     return torch.stack(read).any(0).cpu() if read else torch.zeros(leaves[0].shape[1], dtype=torch.bool)
 

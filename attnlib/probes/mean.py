@@ -2,7 +2,7 @@
 
 A model is here a function ``model(q, k, v)`` of queries ``(batch, n_q, d)``, keys ``(batch, n_k, d)`` and values
 ``(batch, n_k, d_v)``. It returns ``(batch, n_q, ...)``, or a tuple of that and its weights, ``(batch, n_q, n_k)`` or
-``(batch, heads, n_q, n_k)``.
+``(batch, heads, n_q, n_k)``. In eval mode it draws random numbers only with ``random=True``.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def weighted_mean(
     *,
     tolerance: float | None = None,
     training: bool = False,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Is every output a weighted mean of the values, and are the weights those that are returned?
@@ -60,21 +61,21 @@ def weighted_mean(
     >>> weighted_mean(lambda q, k, v: (q @ k.mT).softmax(-2) @ v, q, k, v).ok
     False
     """
-    with observe(model, q, training=training, tolerance=tolerance, seed=seed) as subject:
+    with observe(model, q, training=training, random=random, tolerance=tolerance, seed=seed) as subject:
         subject.pooled = False
         more = _tensors(subject, k=k, v=v)
         before = subject.baseline(*more)
-        weights, random = _weights(subject, more[0].shape[1]), subject.is_random(*more)
+        weights, drawn = _weights(subject, more[0].shape[1]), subject.is_random(*more)
         said = _queries_apart(subject, more, before)
-        said += [] if random else _sums(subject, more)
+        said += [] if drawn else _sums(subject, more)
         moved, doubled = _moved(subject, more, before)
         if change(moved.flatten(2), doubled.flatten(2) / 2).max() > 10 * subject.tolerance:
             said.append("Twice the change of a value is not twice that of the output: the weights read the values.")
         if weights is not None:
-            said += [] if random else _rows(weights, subject.tolerance)
+            said += [] if drawn else _rows(weights, subject.tolerance)
             said += _explained(moved, weights, subject.tolerance)
     told = "They are not returned." if weights is None else "Those that are returned have made the output."
-    sums = "one draw" if random else "the weights of each query sum to one"
+    sums = "one draw" if drawn else "the weights of each query sum to one"
     fine = f"A weighted mean: {sums} ({subject.x.shape[1]} queries, {more[0].shape[1]} keys). {told}"
     matrix = None if weights is None else weights.mean((0, 1)).numpy()
     return Report("weighted_mean", not said, " ".join(said) or fine, matrix, ("key", "query"))
@@ -182,6 +183,7 @@ def scaling(
     scale: float | None = None,
     tolerance: float | None = None,
     training: bool = False,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Are scores dot products, and what are they multiplied with?
@@ -204,7 +206,7 @@ def scaling(
     >>> scaling(lambda q, k, v: (v, (q @ k.mT).softmax(-1)), q, k, v)
     Scores are dot products times 1: they are not scaled. 1/√16 would be 0.25.
     """
-    with observe(model, q, training=training, tolerance=tolerance, seed=seed) as subject:
+    with observe(model, q, training=training, random=random, tolerance=tolerance, seed=seed) as subject:
         more = _tensors(subject, k=k, v=v)
         subject.pooled = False
         subject.baseline(*more)

@@ -33,6 +33,7 @@ def gradients(
     *,
     expect_zero: Sequence[str] = (),
     training: bool = False,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Does a gradient reach every parameter?
@@ -60,7 +61,7 @@ def gradients(
     for pattern in expect_zero:
         if not any(fnmatchcase(name, pattern) for name in named):
             raise ValueError(f"expect_zero must name parameters; got {pattern!r}, which fits none of {list(named)}")
-    with observe(model, x, training=training, seed=seed) as subject:
+    with observe(model, x, training=training, random=random, seed=seed) as subject:
         subject.baseline()
         with torch.enable_grad():
             out = subject.run(subject.x)
@@ -161,6 +162,7 @@ def overfits(
     if check_size("steps", steps) == 0:
         raise ValueError("steps must be at least 1; got 0")
     check_positive("lr", lr)
+    seed = check_size("seed", seed)
     copy = deepcopy(model)
     with undisturbed(copy, training=training, device=x.device), torch.enable_grad():
         torch.default_generator.manual_seed(seed)

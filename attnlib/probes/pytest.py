@@ -52,7 +52,8 @@ def check(
     True that it holds, False that it does not, None that it is not asked. ``padding`` gives the lengths of the
     sequences, and asks ``masked(x, real)``, or ``model(x, real)``, whether it ignores what stands behind them, with
     ``n_heads`` sequences where that is given. ``expect_zero`` names parameters without a gradient; other ``options``,
-    as ``tolerance``, ``training`` or ``n_tokens``, go to every probe that has them. The reports are returned.
+    as ``tolerance``, ``training``, ``random`` (numbers may be drawn in eval mode too) or ``n_tokens``, go to every
+    probe that has them. The reports are returned.
 
     Raises ``ValueError`` for a promise that is neither of these, ``TypeError`` for an option of no probe.
 
@@ -84,7 +85,7 @@ def check(
         taken = _PROBES[name].__wrapped__.__kwdefaults__
         found[name] = probe(x=x, **{option: value for option, value in options.items() if option in taken})
     broken = [f"{name}: promised {promised[name]}. {report}" for name, report in found.items() if
-              report.ok != promised[name]]  # fmt: skip
+              report.ok != promised[name] or not report.fit]  # fmt: skip
     if broken:
         __tracebackhide__ = True  # pytest shows the test that failed, not this function
         raise AssertionError("\n".join(broken))

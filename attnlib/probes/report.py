@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,7 @@ class Report:
     ``probe`` names it, ``ok`` says whether all is well (and so does ``bool(report)``), ``sentence`` says what was
     found (and so does ``print(report)``). ``matrix`` holds what `picture` draws, or None: booleans ``[t, s]``, "output
     t reads input s", or a row of numbers. ``labels`` name its axes, across and up. ``amounts`` are the changes behind
-    the booleans, as shares of the size of the output.
+    the booleans, as shares of the size of the output. ``fit`` is False where the model did not allow the question.
 
     >>> report = Report("causality", False, "Position 0 reads position 1: not causal.", np.ones((2, 2), bool))
     >>> report
@@ -39,6 +39,7 @@ class Report:
     matrix: Bool[np.ndarray, "rows columns"] | Float[np.ndarray, " n"] | None = None
     labels: tuple[str, str] = ("input position", "output position")
     amounts: Float[np.ndarray, "rows columns"] | None = None
+    fit: bool = True
 
     def __bool__(self) -> bool:
         return self.ok
@@ -97,18 +98,23 @@ def causal_sentence(reads: Bool[Tensor, "n n"], changed: Bool[Tensor, "n n"], re
 
 def padding_sentence(
     reads: Bool[Tensor, "batch n n"],
+    shown: list[float],
     apart: list[tuple[int, int | None]],
     pooled: bool,
     random: bool,
     inverted: bool,
     under_heads: bool,
+    empty: list[int],
 ) -> str:
-    """What `attnlib.probes.padding` found, in words."""
+    """What `attnlib.probes.padding` found, in words; ``shown`` are the sizes of padding that showed ``reads``."""
     said, pairs = [], reads.nonzero().tolist()
     if pairs:
         b, t, s = pairs[0]
         who = f"The output of sequence {b}" if pooled else f"Position {t} of sequence {b}"
         said.append(f"{who} reads padding position {s} ({len(pairs)} such pair{'s' * (len(pairs) != 1)}).")
+        if shown[0] != 1:
+            size = "that is NaN" if isnan(shown[0]) else f"of {shown[0]:,.0f} times the size of x"
+            said.append(f"Only padding {size} shows it.")
     if apart:
         b, t = apart[0]
         where = "" if not t else f", first at position {t}"
@@ -118,6 +124,8 @@ def padding_sentence(
         said.append("Real positions read one another only under the opposite mask: it is the wrong way round.")
     if under_heads:
         said.append("One sequence more breaks the model: the axis of the sequences stands under that of the heads.")
+    if empty:
+        said.append(f"Sequence {empty[0]}, of length 0, gives NaN: gradients of a loss on the others may be NaN too.")
     if not said:
         alone = "" if random else ", and without it"
         count = f"{len(reads)} sequence{'s' * (len(reads) != 1)}"

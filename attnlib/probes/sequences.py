@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attnlib._checks import check_integers
+from attnlib._checks import check_integers, check_size
 from attnlib.probes.outputs import change, first_tensor
 from attnlib.probes.report import Report, round_two
 from attnlib.probes.subject import Subject, observe, probe, undisturbed
@@ -56,7 +56,7 @@ def padded_loss(
     padded = padded.to(output.device)
     if not padded.any():
         return Report("padded_loss", True, f"Nothing to see: no sequence is shorter than {output.shape[1]}.")
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(check_size("seed", seed))
 
     def noise(like: Tensor) -> Tensor:
         return 3 * torch.randn(like.shape, generator=generator).to(like)
@@ -94,6 +94,7 @@ def step_by_step(
     *,
     n_tokens: int | None = None,
     tolerance: float | None = None,
+    random: bool = False,
     seed: int = 0,
 ) -> Report:
     r"""Is a sequence answered one position at a time, with a cache, as it is all at once?
@@ -112,7 +113,9 @@ def step_by_step(
     >>> step_by_step(lambda x: x.cumsum(1), lambda x, state: (x, None), x)
     Step by step differs from all at once, first at position 1 (3 of 4 positions).
     """
-    with observe(model, x, training=False, tolerance=tolerance, n_tokens=n_tokens, seed=seed) as subject:
+    with observe(
+        model, x, training=False, random=random, tolerance=tolerance, n_tokens=n_tokens, seed=seed
+    ) as subject:
         subject.pooled = False
         before = subject.baseline()
         with undisturbed(step, training=False, device=subject.x.device), torch.no_grad():

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial, wraps
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 import torch
 from torch import nn
 
-from attnlib._checks import check_size
+from attnlib._checks import check_number, check_size
 from attnlib.probes.outputs import TOLERANCE, NaNError, ShapeError, UnfitError, change, first_tensor, size_of
 from attnlib.probes.report import Report
 
@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["Subject", "modules_of", "observe", "probe", "undisturbed"]
 
 
-def probe(find: Callable[..., Report]) -> Callable[..., Report]:
+P = ParamSpec("P")
+
+
+def probe(find: Callable[P, Report]) -> Callable[P, Report]:
     """Turn what makes a probe impossible into a finding of its own."""
 
     @wraps(find)
-    def found(*args: object, **kwargs: object) -> Report:
+    def found(*args: P.args, **kwargs: P.kwargs) -> Report:
         try:
             return find(*args, **kwargs)
         except UnfitError as unfit:
-            return Report(find.__name__, False, str(unfit))
+            return Report(find.__name__, False, str(unfit), fit=False)
 
     return found
 
@@ -43,9 +46,18 @@ class Subject:
     """A model under observation, and the input at which it is observed. Made by `observe`."""
 
     def __init__(
-        self, model: Callable, x: Tensor, *, numpy: bool, tolerance: float | None, n_tokens: int | None, seed: int
+        self,
+        model: Callable,
+        x: Tensor,
+        *,
+        numpy: bool,
+        random: bool,
+        tolerance: float | None,
+        n_tokens: int | None,
+        seed: int,
     ) -> None:
         self.model, self.x, self.numpy, self._tolerance, self._n_tokens = model, x, numpy, tolerance, n_tokens
+        self.may_draw = random  # numbers that differ from call to call
         self.pooled: bool | None = None  # one output for a sequence, not for a position; None: look at the first
         self.shape: tuple[int, ...] = ()  # of the latest output
         self.output: Any = None  # all of it, weights too
@@ -86,17 +98,23 @@ class Subject:
         return out.reshape(batch, 1 if self.pooled else n, -1)  # (batch, n, features)
 
     def baseline(self, *more: Tensor, where: Bool[Tensor, "batch n"] | None = None) -> Tensor:
-        """The answer at ``x``, which must come twice and hold no NaN where it counts."""
-        first, second = self.answer(self.x, *more), self.answer(self.x, *more)
-        counts = torch.ones_like(first, dtype=torch.bool)
-        if where is not None and not self.pooled:
-            counts &= where.cpu()[..., None]
-        if (first.isnan() & counts).any():
-            place = ", ".join(map(str, (first.isnan() & counts).nonzero()[0].tolist()))
+        """The answer at ``x``, which must come twice, whatever is drawn, and hold no NaN where it counts."""
+        third, whole, second = (self.answer(self.x, *more, draw=draw) for draw in (1, 0, 0))  # `output` is of the last
+        counts = torch.ones_like(whole, dtype=torch.bool)
+        if where is not None:
+            counts &= (where.any(1, keepdim=True) if self.pooled else where).cpu()[..., None]
+        if (whole.isnan() & counts).any():
+            place = ", ".join(map(str, (whole.isnan() & counts).nonzero()[0].tolist()))
             raise NaNError(place)
-        if self.differ(torch.where(counts, first, 0.0), torch.where(counts, second, 0.0)):
+        first, second, third = (torch.where(counts, answer, 0.0) for answer in (whole, second, third))
+        if self.differ(first, second):
             raise UnfitError("The same input gave two answers, so that nothing can be told.")
-        return first
+        if not self.may_draw and self.differ(first, third):
+            raise UnfitError(
+                "The model draws random numbers in eval mode, as F.dropout(x, p) does without training=self.training. "
+                "If it should, say random=True."
+            )
+        return whole
 
     def is_random(self, *more: Tensor) -> bool:
         """Does the answer depend on the random numbers that the model draws?"""
@@ -139,11 +157,15 @@ def observe(
     x: Array,
     *,
     training: bool,
+    random: bool = False,
     tolerance: float | None = None,
     n_tokens: int | None = None,
     seed: int,
 ) -> Iterator[Subject]:
-    """A `Subject`, with every argument checked and the model back as it was at the end."""
+    """A `Subject`, with every argument checked and the model back as it was at the end.
+
+    In eval mode a model must not draw random numbers, unless ``random``.
+    """
     if not callable(model):
         raise TypeError(f"model must be a function or a module; got {type(model).__name__}")
     if not isinstance(x, np.ndarray | torch.Tensor):
@@ -155,10 +177,19 @@ def observe(
         raise ValueError(
             f"x must have shape (batch, n, d), or (batch, n) for tokens, and no empty axis; got {x.shape}"
         )
-    if tolerance is not None and not tolerance >= 0:
+    if tolerance is not None and not check_number("tolerance", tolerance) >= 0:
         raise ValueError(f"tolerance must not be negative; got {tolerance}")
+    seed = check_size("seed", seed)
     with undisturbed(model, training=training, device=data.device):
-        yield Subject(model, data, numpy=isinstance(x, np.ndarray), tolerance=tolerance, n_tokens=n_tokens, seed=seed)
+        yield Subject(
+            model,
+            data,
+            numpy=isinstance(x, np.ndarray),
+            random=training or random,
+            tolerance=tolerance,
+            n_tokens=n_tokens,
+            seed=seed,
+        )
 
 
 @contextmanager
