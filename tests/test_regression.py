@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import warnings
 from itertools import count
 from pathlib import Path
+from statistics import NormalDist
 from unittest import mock
 
 import numpy as np
@@ -21,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from attnlib import NadarayaWatson, NadarayaWatsonClassifier, data, kernels
+from attnlib.regression import nadaraya_watson
 from attnlib.regression.bandwidth_search import search_bandwidth
 from attnlib.regression.blocks import in_tiles
 from attnlib.regression.leave_one_out import squared_error_and_slope
@@ -300,6 +303,49 @@ def test_intervals_hold_as_many_new_observations_as_they_say():
         np.testing.assert_allclose(((low < seen) & (seen < high)).mean(axis=0), level, atol=0.04)
     with pytest.raises(ValueError, match="level must be at least 0 and below 1; got 1"):
         model.predict_interval(new, 1)
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("empty", ["nan", "nearest"])
+@pytest.mark.filterwarnings("ignore:.*queries have no data")
+def test_variances_are_sums_over_the_weights_and_need_only_those_within_reach(kernel, degree, empty, monkeypatch):
+    X, y = problem(n=700)
+    queries = np.concatenate([problem(n=400, seed=1)[0], [[30.0]]])
+    model = NadarayaWatson(kernel, bandwidth=0.03, degree=degree, empty=empty).fit(X, np.stack([y, 2 * y], axis=1))
+    weights, squares = abs(model.weights(queries)), model.loo_residuals() ** 2
+    squares = np.where(np.isnan(squares), np.nanmean(squares, axis=0), squares)
+    error = np.sqrt(weights**2 @ squares)
+    half = NormalDist().inv_cdf(0.9) * np.sqrt(error**2 + weights @ squares / weights.sum(axis=1, keepdims=True))
+    model.standard_error(queries[:1])  # the residuals, which need all rows
+    seen, attend = [], nadaraya_watson.attention
+    monkeypatch.setattr(
+        nadaraya_watson, "attention", lambda q, k, *a, **o: (seen.append(len(k)), attend(q, k, *a, **o))[1]
+    )
+    np.testing.assert_allclose(model.standard_error(queries), error, rtol=1e-9)
+    low, high = model.predict_interval(queries, 0.8)
+    assert np.mean(seen) < 0.8 * len(X)
+    np.testing.assert_allclose(high - low, 2 * half, rtol=1e-9)
+
+
+def test_residuals_are_found_once_for_a_fit_and_its_settings(monkeypatch):
+    X, y = problem(n=50)
+    model, found, find = NadarayaWatson(bandwidth=0.5).fit(X, y), [], nadaraya_watson.loo_residuals
+    stored = pickle.dumps(model)
+    monkeypatch.setattr(nadaraya_watson, "loo_residuals", lambda *a: (found.append(1), find(*a))[1])
+    first = model.standard_error(X)
+    model.predict_interval(X)
+    assert len(found) == 1
+    assert pickle.dumps(model) == stored
+    np.testing.assert_array_equal(pickle.loads(stored).standard_error(X), first)
+    for change in (
+        lambda: model.fit(X, 2 * y),
+        lambda: model.set_params(degree=1),
+        lambda: model.bandwidth_.fill(0.9),
+    ):
+        change()
+        fresh = NadarayaWatson(bandwidth=model.bandwidth_, degree=model.degree).fit(X, 2 * y)
+        np.testing.assert_array_equal(model.standard_error(X), fresh.standard_error(X))
 
 
 def test_a_lonely_points_noise_is_that_of_the_others():
