@@ -45,7 +45,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
     bandwidth : float, one float for each feature, or "loo"
         :math:`h`, in the units of ``X``. "loo" searches for the bandwidth, one for each feature, with the
         least leave-one-out error. One evaluation takes O(n_data²) time; one feature takes some 80 of them, more
-        take some 400 with ``degree=0`` and the Gaussian, whose slope is followed, else hundreds for each. It warns
+        take some 400 with the Gaussian, whose slope is followed from three on, else hundreds for each. It warns
         and shows its progress before it takes long.
     degree : {0, 1}
         0 predicts with the weighted mean, 1 with a line fitted by weighted least squares around each query,
@@ -107,8 +107,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.__dict__.pop("_kept", None)  # the residuals of an earlier fit
         self._origin = X.mean(axis=0)
         if searching:
-            follows = self.kernel == "gaussian" and self.degree == 0
-            slope = (lambda h: squared_error_and_slope(X, self._values(), h)) if follows else None
+            smooth = self.kernel == "gaussian"
+            slope = (lambda h: squared_error_and_slope(X, self._values(), h, self.degree)) if smooth else None
             self.bandwidth_ = search_bandwidth(self.X_, self._loo_error, slope)
         else:
             self.bandwidth_ = check_bandwidth(self.bandwidth, X.shape[1])
