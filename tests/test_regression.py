@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -281,6 +282,35 @@ def test_a_long_search_says_so_before(monkeypatch, d, degree):
     with pytest.warns(UserWarning, match="the search"):
         NadarayaWatson(degree=degree).fit(X, y)
     assert len(bars) == 1
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "options"),
+    [
+        (100, 1, {}),
+        (100, 2, {}),
+        (60, 3, {}),
+        (150, 10, {}),
+        (60, 5, {"degree": 1}),
+        (40, 4, {"kernel": "epanechnikov", "empty": "nearest"}),
+    ],
+)
+def test_a_forecast_is_right_to_a_factor_of_two_and_the_bar_ends_within_its_total(monkeypatch, n, d, options):
+    X, y = problem(n=n, d=d)
+    model = NadarayaWatson(**options)
+    seen, bars, error, slope = [], [], model._loo_error, squared_error_and_slope
+    monkeypatch.setattr(model, "_loo_error", lambda h: (seen.append(h), error(h))[1])
+    monkeypatch.setattr(nadaraya_watson, "squared_error_and_slope", lambda *a: (seen.append(a[2]), slope(*a))[1])
+    # each evaluation takes a minute, and those that mask points out three times as long
+    clock = mock.Mock(perf_counter=lambda: sum(180 if np.all(h < 0.05) else 60 for h in seen))
+    monkeypatch.setattr("attnlib.regression.bandwidth_search.time", clock)
+    monkeypatch.setattr("tqdm.auto.tqdm", lambda **options: bars.append(mock.Mock(**options)) or bars[-1])
+    monkeypatch.setenv("TQDM_DISABLE", "0")
+    with pytest.warns(UserWarning, match="the search") as said:
+        model.fit(X, y)
+    promised = float(re.search(r"about (\d+) s", str(said[0].message))[1])
+    assert 0.5 < promised / clock.perf_counter() < 2
+    assert bars[0].initial + bars[0].update.call_count <= bars[0].total
 
 
 @pytest.mark.parametrize("degree", [0, 1])

@@ -21,6 +21,7 @@ from attnlib.regression.kernels import KERNELS, log_kernel
 from attnlib.regression.leave_one_out import loo_residuals, squared_error_and_slope
 from attnlib.regression.local_line import local_lines, straighten
 from attnlib.regression.out_of_reach import fill, warn_empty
+from attnlib.regression.variances import variances
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -44,9 +45,9 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         How weight falls with distance.
     bandwidth : float, one float for each feature, or "loo"
         :math:`h`, in the units of ``X``. "loo" searches for the bandwidth, one for each feature, with the
-        least leave-one-out error. One evaluation takes O(n_data²) time; one feature takes some 80 of them, more
-        take some 400 with the Gaussian, whose slope is followed from three on, else hundreds for each. It warns
-        and shows its progress before it takes long.
+        least leave-one-out error. One evaluation takes O(n_data²) time; one feature takes some 60 of them, three
+        or more some hundreds with the Gaussian, whose slope is followed, else hundreds for each. It warns before
+        it takes long, and shows its progress then if tqdm is installed.
     degree : {0, 1}
         0 predicts with the weighted mean, 1 with a line fitted by weighted least squares around each query,
         which repairs the bias at the edges. Where the neighbours do not spread, the line is flat.
@@ -107,9 +108,10 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.__dict__.pop("_kept", None)  # the residuals of an earlier fit
         self._origin = X.mean(axis=0)
         if searching:
-            smooth = self.kernel == "gaussian"
-            slope = (lambda h: squared_error_and_slope(X, self._values(), h, self.degree)) if smooth else None
-            self.bandwidth_ = search_bandwidth(self.X_, self._loo_error, slope)
+            values, smooth = self._values(), self.kernel == "gaussian"
+            slope = (lambda h: squared_error_and_slope(X, values, h, self.degree)) if smooth else None
+            steps = 60 if self.degree == 1 else 20  # of a local search, as counted with three to ten features
+            self.bandwidth_ = search_bandwidth(X, self._loo_error, slope, per_start=steps)
         else:
             self.bandwidth_ = check_bandwidth(self.bandwidth, X.shape[1])
         return self
@@ -275,18 +277,12 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _variances(self, X: Array) -> tuple[Array, Array]:
         """That of each prediction, and that of the noise around it."""
         q, k = self._scaled(self._check_queries(X), self.bandwidth_)
-        squares = np.square(self._kept_residuals())
-        squares = np.where(np.isnan(squares), np.nanmean(squares, axis=0), squares)  # a lonely point's is unknown
-        own, around, total = np.empty((3, len(q), squares.shape[1]))
 
-        def add_up(rows: Array, near: Array | slice, alpha: Array) -> None:
-            size = np.abs(alpha)
-            own[rows], around[rows] = size**2 @ squares[near], size @ squares[near]
-            total[rows] = size.sum(axis=1, keepdims=True)
+        def weigh(use: Callable[[Array, Array | slice, Array], None]) -> None:
+            work = self._by_weights(q, k, use, np.empty(len(q), dtype=bool))
+            in_tiles(work, q, k, gaussian=self.kernel == "gaussian")
 
-        work = self._by_weights(q, k, add_up, np.empty(len(q), dtype=bool))
-        in_tiles(work, q, k, gaussian=self.kernel == "gaussian")
-        return own, around / total
+        return variances(weigh, self._kept_residuals(), len(q))
 
     def _loo_error(self, bandwidth: Array) -> float:
         error = np.sqrt(np.mean(self._loo_residuals(bandwidth) ** 2))
