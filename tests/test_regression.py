@@ -338,6 +338,16 @@ def test_intervals_hold_as_many_new_observations_as_they_say():
         model.predict_interval(new, 1)
 
 
+def test_standard_errors_are_those_of_other_targets_at_the_same_places():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 1))
+    wave, model = np.sin(6 * X[:, 0]), NadarayaWatson("epanechnikov", bandwidth=0.12)
+    targets = wave[:, None] + 0.3 * rng.normal(size=(300, 500))  # as many worlds
+    fitted, queries = model.fit(X, targets), np.array([[0.1], [0.3], [0.5], [0.7]])
+    moved, said = fitted.predict(queries).std(axis=1), fitted.standard_error(queries)
+    np.testing.assert_allclose(said.mean(axis=1), moved, rtol=0.2)
+
+
 @pytest.mark.parametrize("kernel", kernels.KERNELS)
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("empty", ["nan", "nearest"])

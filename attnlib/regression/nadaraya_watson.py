@@ -142,12 +142,13 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return out.reshape(len(X), *self.y_.shape[1:])
 
     def standard_error(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries ..."]:
-        r"""How far each prediction would move with other data of the same kind, one standard deviation.
+        r"""How far each prediction would move with other targets at the same ``X_``, one standard deviation.
 
         .. math:: \text{se}(x)^2 = \sum_j W_j(x)^2\, r_j^2
 
         with the leave-one-out residuals :math:`r_j`, so that the noise may differ from place to place. It knows
-        nothing of the bias, by which a bandwidth that is too wide is wrong.
+        nothing of the bias, by which a bandwidth that is too wide is wrong, and which moves with other ``X_``: where
+        the regression is steep, a mean of data drawn anew may move half as far again.
 
         Source: White (1980) for such errors; Härdle (1990), section 4.2, for a kernel regression's.
 
