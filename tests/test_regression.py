@@ -11,6 +11,7 @@ import warnings
 from itertools import count
 from pathlib import Path
 from statistics import NormalDist
+from typing import get_args
 from unittest import mock
 
 import numpy as np
@@ -413,6 +414,23 @@ def test_the_classifier_is_the_weighted_share_of_each_label():
     np.testing.assert_allclose(model.predict_proba(queries), wanted, atol=1e-12)
     assert model.predict(queries).tolist() == [model.classes_[i] for i in wanted.argmax(axis=1)]
     assert NadarayaWatsonClassifier().fit(X, y).score(X, y) > 0.9
+
+
+def test_logarithms_of_probabilities_keep_a_zero_as_minus_infinity():
+    X, y = labelled()
+    model = NadarayaWatsonClassifier("box", bandwidth=0.7).fit(X, y)
+    shares = model.predict_proba(X)
+    with warnings.catch_warnings(action="error"):
+        got = model.predict_log_proba(X)
+    np.testing.assert_array_equal(got == -np.inf, shares == 0)
+    np.testing.assert_allclose(np.exp(got), shares, atol=1e-15)
+    assert (shares == 0).any()
+
+
+def test_type_checkers_know_the_kernels_there_are():
+    assert get_args(kernels.Kernel) == tuple(kernels.KERNELS)
+    for kind in (NadarayaWatson, NadarayaWatsonClassifier):
+        assert kind.__init__.__annotations__["kernel"] == "Kernel"
 
 
 def test_the_classifiers_search_is_that_of_the_brier_score():

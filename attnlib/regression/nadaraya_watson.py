@@ -17,7 +17,7 @@ from attnlib._checks import check_one_of, check_share
 from attnlib.core.attention import attention
 from attnlib.regression.bandwidth_search import check_bandwidth, search_bandwidth
 from attnlib.regression.blocks import in_blocks, in_tiles
-from attnlib.regression.kernels import KERNELS, log_kernel
+from attnlib.regression.kernels import KERNELS, Kernel, log_kernel
 from attnlib.regression.leave_one_out import loo_residuals, squared_error_and_slope
 from attnlib.regression.local_line import local_lines, straighten
 from attnlib.regression.out_of_reach import fill, warn_empty
@@ -84,7 +84,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: str = "gaussian",
+        kernel: Kernel = "gaussian",
         *,
         bandwidth: float | Sequence[float] | Literal["loo"] = "loo",
         degree: Literal[0, 1] = 0,
