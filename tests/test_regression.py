@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
+import re
 import subprocess
 import sys
 import warnings
 from itertools import count
 from pathlib import Path
+from statistics import NormalDist
+from typing import get_args
 from unittest import mock
 
 import numpy as np
@@ -21,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from attnlib import NadarayaWatson, NadarayaWatsonClassifier, data, kernels
+from attnlib.regression import nadaraya_watson
 from attnlib.regression.bandwidth_search import search_bandwidth
 from attnlib.regression.blocks import in_tiles
 from attnlib.regression.leave_one_out import squared_error_and_slope
@@ -225,29 +230,32 @@ def test_most_keys_are_out_of_reach_where_the_bandwidth_is_small():
 
 
 @pytest.mark.filterwarnings("ignore:the search for 3 bandwidths")  # by the simplex, on a slow machine
+@pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("d", [3, 6])
-def test_the_slope_is_that_of_the_error_and_leads_at_least_as_low_as_the_simplex(d):
+def test_the_slope_is_that_of_the_error_and_leads_at_least_as_low_as_the_simplex(d, degree):
     X, y = problem(n=60, d=d)
     X[:, 2] *= 100
-    error, h = NadarayaWatson(bandwidth=1.0).fit(X, y)._loo_error, np.where(np.arange(d) == 2, 150.0, 1.5)
-    squared, slope = squared_error_and_slope(X, y[:, None], h)
+    error = NadarayaWatson(bandwidth=1.0, degree=degree).fit(X, y)._loo_error
+    h = np.where(np.arange(d) == 2, 150.0, 1.5)
+    squared, slope = squared_error_and_slope(X, y[:, None], h, degree)
     assert squared == pytest.approx(error(h) ** 2)
     for c in range(d):
         step = np.exp(1e-5 * (np.arange(d) == c))
         difference = (error(h * step) ** 2 - error(h / step) ** 2) / 2e-5
         assert slope[c] == pytest.approx(difference, rel=1e-5)
-    found = NadarayaWatson().fit(X, y)
+    found = NadarayaWatson(degree=degree).fit(X, y)
     assert found.bandwidth_.shape == (d,)
     if d == 3:
-        assert found.loo_error() <= error(search_bandwidth(X, error)) * (1 + 1e-6)
+        assert found.loo_error() <= error(search_bandwidth(X, error)) * (1 + 1e-5)  # it goes beyond the grid
 
 
-def test_ten_features_take_seconds_and_few_evaluations(monkeypatch):
-    X, y = problem(n=200, d=10)
+@pytest.mark.parametrize(("degree", "n"), [(0, 200), (1, 56)])
+def test_ten_features_take_seconds_and_few_evaluations(monkeypatch, degree, n):
+    X, y = problem(n=n, d=10)
     seen = []
     counted = lambda *a: (seen.append(1), squared_error_and_slope(*a))[1]  # noqa: E731
     monkeypatch.setattr("attnlib.regression.nadaraya_watson.squared_error_and_slope", counted)
-    NadarayaWatson().fit(X, y)
+    NadarayaWatson(degree=degree).fit(X, y)
     assert 50 < len(seen) < 1000
 
 
@@ -277,6 +285,35 @@ def test_a_long_search_says_so_before(monkeypatch, d, degree):
     assert len(bars) == 1
 
 
+@pytest.mark.parametrize(
+    ("n", "d", "options"),
+    [
+        (100, 1, {}),
+        (100, 2, {}),
+        (60, 3, {}),
+        (150, 10, {}),
+        (60, 5, {"degree": 1}),
+        (40, 4, {"kernel": "epanechnikov", "empty": "nearest"}),
+    ],
+)
+def test_a_forecast_is_right_to_a_factor_of_two_and_the_bar_ends_within_its_total(monkeypatch, n, d, options):
+    X, y = problem(n=n, d=d)
+    model = NadarayaWatson(**options)
+    seen, bars, error, slope = [], [], model._loo_error, squared_error_and_slope
+    monkeypatch.setattr(model, "_loo_error", lambda h: (seen.append(h), error(h))[1])
+    monkeypatch.setattr(nadaraya_watson, "squared_error_and_slope", lambda *a: (seen.append(a[2]), slope(*a))[1])
+    # each evaluation takes a minute, and those that mask points out three times as long
+    clock = mock.Mock(perf_counter=lambda: sum(180 if np.all(h < 0.05) else 60 for h in seen))
+    monkeypatch.setattr("attnlib.regression.bandwidth_search.time", clock)
+    monkeypatch.setattr("tqdm.auto.tqdm", lambda **options: bars.append(mock.Mock(**options)) or bars[-1])
+    monkeypatch.setenv("TQDM_DISABLE", "0")
+    with pytest.warns(UserWarning, match="the search") as said:
+        model.fit(X, y)
+    promised = float(re.search(r"about (\d+) s", str(said[0].message))[1])
+    assert 0.5 < promised / clock.perf_counter() < 2
+    assert bars[0].initial + bars[0].update.call_count <= bars[0].total
+
+
 @pytest.mark.parametrize("degree", [0, 1])
 def test_standard_errors_are_those_of_a_bootstrap(degree):
     rng = np.random.default_rng(0)
@@ -302,6 +339,59 @@ def test_intervals_hold_as_many_new_observations_as_they_say():
         model.predict_interval(new, 1)
 
 
+def test_standard_errors_are_those_of_other_targets_at_the_same_places():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 1))
+    wave, model = np.sin(6 * X[:, 0]), NadarayaWatson("epanechnikov", bandwidth=0.12)
+    targets = wave[:, None] + 0.3 * rng.normal(size=(300, 500))  # as many worlds
+    fitted, queries = model.fit(X, targets), np.array([[0.1], [0.3], [0.5], [0.7]])
+    moved, said = fitted.predict(queries).std(axis=1), fitted.standard_error(queries)
+    np.testing.assert_allclose(said.mean(axis=1), moved, rtol=0.2)
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("empty", ["nan", "nearest"])
+@pytest.mark.filterwarnings("ignore:.*queries have no data")
+def test_variances_are_sums_over_the_weights_and_need_only_those_within_reach(kernel, degree, empty, monkeypatch):
+    X, y = problem(n=700)
+    queries = np.concatenate([problem(n=400, seed=1)[0], [[30.0]]])
+    model = NadarayaWatson(kernel, bandwidth=0.03, degree=degree, empty=empty).fit(X, np.stack([y, 2 * y], axis=1))
+    weights, squares = abs(model.weights(queries)), model.loo_residuals() ** 2
+    squares = np.where(np.isnan(squares), np.nanmean(squares, axis=0), squares)
+    error = np.sqrt(weights**2 @ squares)
+    half = NormalDist().inv_cdf(0.9) * np.sqrt(error**2 + weights @ squares / weights.sum(axis=1, keepdims=True))
+    model.standard_error(queries[:1])  # the residuals, which need all rows
+    seen, attend = [], nadaraya_watson.attention
+    monkeypatch.setattr(
+        nadaraya_watson, "attention", lambda q, k, *a, **o: (seen.append(len(k)), attend(q, k, *a, **o))[1]
+    )
+    np.testing.assert_allclose(model.standard_error(queries), error, rtol=1e-9)
+    low, high = model.predict_interval(queries, 0.8)
+    assert np.mean(seen) < 0.8 * len(X)
+    np.testing.assert_allclose(high - low, 2 * half, rtol=1e-9)
+
+
+def test_residuals_are_found_once_for_a_fit_and_its_settings(monkeypatch):
+    X, y = problem(n=50)
+    model, found, find = NadarayaWatson(bandwidth=0.5).fit(X, y), [], nadaraya_watson.loo_residuals
+    stored = pickle.dumps(model)
+    monkeypatch.setattr(nadaraya_watson, "loo_residuals", lambda *a: (found.append(1), find(*a))[1])
+    first = model.standard_error(X)
+    model.predict_interval(X)
+    assert len(found) == 1
+    assert pickle.dumps(model) == stored
+    np.testing.assert_array_equal(pickle.loads(stored).standard_error(X), first)
+    for change in (
+        lambda: model.fit(X, 2 * y),
+        lambda: model.set_params(degree=1),
+        lambda: model.bandwidth_.fill(0.9),
+    ):
+        change()
+        fresh = NadarayaWatson(bandwidth=model.bandwidth_, degree=model.degree).fit(X, 2 * y)
+        np.testing.assert_array_equal(model.standard_error(X), fresh.standard_error(X))
+
+
 def test_a_lonely_points_noise_is_that_of_the_others():
     X, y = problem(n=50)
     X[0] = 9.0
@@ -324,6 +414,23 @@ def test_the_classifier_is_the_weighted_share_of_each_label():
     np.testing.assert_allclose(model.predict_proba(queries), wanted, atol=1e-12)
     assert model.predict(queries).tolist() == [model.classes_[i] for i in wanted.argmax(axis=1)]
     assert NadarayaWatsonClassifier().fit(X, y).score(X, y) > 0.9
+
+
+def test_logarithms_of_probabilities_keep_a_zero_as_minus_infinity():
+    X, y = labelled()
+    model = NadarayaWatsonClassifier("box", bandwidth=0.7).fit(X, y)
+    shares = model.predict_proba(X)
+    with warnings.catch_warnings(action="error"):
+        got = model.predict_log_proba(X)
+    np.testing.assert_array_equal(got == -np.inf, shares == 0)
+    np.testing.assert_allclose(np.exp(got), shares, atol=1e-15)
+    assert (shares == 0).any()
+
+
+def test_type_checkers_know_the_kernels_there_are():
+    assert get_args(kernels.Kernel) == tuple(kernels.KERNELS)
+    for kind in (NadarayaWatson, NadarayaWatsonClassifier):
+        assert kind.__init__.__annotations__["kernel"] == "Kernel"
 
 
 def test_the_classifiers_search_is_that_of_the_brier_score():

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Shaped
     from numpy import ndarray as Array
 
+    from attnlib.regression.kernels import Kernel
+
 __all__ = ["NadarayaWatsonClassifier"]
 
 
@@ -62,7 +64,7 @@ class NadarayaWatsonClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: str = "gaussian",
+        kernel: Kernel = "gaussian",
         *,
         bandwidth: float | Sequence[float] | Literal["loo"] = "loo",
         empty: Literal["mean", "nearest"] = "mean",
@@ -85,6 +87,15 @@ class NadarayaWatsonClassifier(ClassifierMixin, BaseEstimator):
         """The probability of each class at each row of ``X``; rows sum to one."""
         check_is_fitted(self)
         return self.regression_.predict(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def predict_log_proba(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries n_classes"]:
+        """The logarithms of `predict_proba`; minus infinity where no data of a class are within reach.
+
+        >>> NadarayaWatsonClassifier("box", bandwidth=1.0).fit([[0.0], [5.0]], [0, 1]).predict_log_proba([[0.5]])
+        array([[  0., -inf]])
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict(self, X: Float[Array, "n_queries n_features"]) -> Shaped[Array, " n_queries"]:
         """The most probable class at each row of ``X``; of equals, the first."""

@@ -7,7 +7,7 @@ anyway. They take NumPy arrays of any shape. `attnlib.regression` puts them to w
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numpy import ndarray as Array
 
 __all__ = ["KERNELS", "box", "epanechnikov", "gaussian", "log_kernel", "triangle"]
+
+Kernel = Literal["gaussian", "box", "triangle", "epanechnikov"]  # for type checkers, which cannot read KERNELS
 
 
 def gaussian(u: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -73,10 +75,15 @@ def epanechnikov(u: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return np.maximum(0.0, 1 - np.square(u))
 
 
-KERNELS = {"gaussian": gaussian, "box": box, "triangle": triangle, "epanechnikov": epanechnikov}
+KERNELS: dict[Kernel, Callable[[Array], Array]] = {
+    "gaussian": gaussian,
+    "box": box,
+    "triangle": triangle,
+    "epanechnikov": epanechnikov,
+}
 
 
-def log_kernel(name: str) -> Callable[[Array, Array], Array]:
+def log_kernel(name: Kernel) -> Callable[[Array, Array], Array]:
     r"""The kernel ``name`` as a score, whose softmax weights are those of the kernel: K over the sum of K.
 
     .. math:: s_{ij} = \log K(\lVert q_i - k_j \rVert)

@@ -9,6 +9,7 @@ import numpy as np
 
 from attnlib.core.attention import attention
 from attnlib.regression.blocks import in_blocks
+from attnlib.regression.local_line import Lines
 from attnlib.scores import gaussian
 
 if TYPE_CHECKING:
@@ -46,14 +47,17 @@ def loo_residuals(weigh: Callable[..., Array], values: Float[Array, "n n_targets
 
 
 def squared_error_and_slope(
-    X: Float[Array, "n d"], values: Float[Array, "n n_targets"], bandwidth: Float[Array, " d"]
+    X: Float[Array, "n d"], values: Float[Array, "n n_targets"], bandwidth: Float[Array, " d"], degree: int = 0
 ) -> tuple[float, Float[Array, " d"]]:
-    r"""The mean squared leave-one-out error of a Gaussian local mean, and its derivatives by the logarithms of h.
+    r"""The mean squared leave-one-out error of Gaussian means or lines, and its derivatives by the logarithms of h.
 
-    .. math:: \frac{\partial}{\partial \log h_c} \frac1n \sum_i r_i^2 = -\frac2n \sum_{ij} \alpha_{ij}\, r_i
-              (y_j - \hat y_i) \frac{(x_{ic} - x_{jc})^2}{h_c^2}, \qquad \alpha_{ii} = 0, \quad r_i = y_i - \hat y_i
+    .. math:: \frac{\partial}{\partial \log h_c} \frac1n \sum_i r_i^2 = -\frac2n \sum_{ij} W_{ij}\, r_i
+              (y_j - f_i(x_j)) \frac{(x_{ic} - x_{jc})^2}{h_c^2}, \qquad W_{ii} = 0, \quad r_i = y_i - f_i(x_i)
 
-    Source: the derivative of a softmax; Härdle and Marron (1985) for the error.
+    with :math:`f_i` the mean or line around :math:`x_i` without its own target and :math:`W` its weights.
+
+    Source: the derivative of weighted least squares, for a mean that of a softmax; Härdle and Marron (1985) for the
+    error.
 
     >>> error, slope = squared_error_and_slope(np.array([[0.0], [1.0], [3.0]]), np.array([[5.0], [7.0], [6.0]]), [1.0])
     >>> round(error, 3), slope.round(3)
@@ -64,9 +68,15 @@ def squared_error_and_slope(
     def work(rows: slice) -> Array:
         others = np.arange(len(X)) != np.arange(len(X))[rows][:, None]
         alpha = attention(X[rows], X, values, score=gaussian, mask=others).weights
-        fit = alpha @ values
+        lines = Lines(alpha, X) if degree == 1 else None
+        weights = lines.weights(X[rows]) if lines else alpha
+        fit = weights @ values
         r = values[rows] - fit
-        pull = alpha * (r @ values.T - (r * fit).sum(axis=1, keepdims=True))  # (rows, n), each row adds up to 0
+        misses = r @ values.T - (r * fit).sum(axis=1, keepdims=True)  # (rows, n), times r
+        if lines:
+            steep = lines.slopes(r @ values.T)
+            misses -= steep @ X.T - (steep * X[rows]).sum(axis=1, keepdims=True)
+        pull = weights * misses  # each row adds up to 0
         slope = 2 * ((pull.T @ X[rows]) * X).sum(axis=0) - pull.sum(axis=0) @ X**2
         return np.concatenate([[np.square(r).sum()], 2 * slope])[None]
 

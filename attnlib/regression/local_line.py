@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
     from numpy import ndarray as Array
 
-__all__ = ["local_lines", "straighten"]
+__all__ = ["Lines", "local_lines", "straighten"]
 
 
 def local_lines(
@@ -65,23 +65,54 @@ def _well_spread(spread: Array, second: Array, step: Array) -> Array:
     return np.linalg.eigvalsh(related)[:, 0] > 1e-2
 
 
-def straighten(
-    alpha: Float[Array, "n_q n_k"], q: Float[Array, "n_q d"], k: Float[Array, "n_k d"]
-) -> Float[Array, "n_q n_k"]:
-    r"""Turn the weights of a mean into those of a line fitted by least squares with the same weights.
+class Lines:
+    r"""Lines around a few queries, fitted by least squares with the weights of a mean.
 
     Counting from the key with the largest weight, :math:`d_i = k_i - k_r` and :math:`t = q - k_r`, with
     :math:`m = \sum_i \alpha_i d_i` and :math:`C = \sum_i \alpha_i d_i d_i^\top - m m^\top`, the line's value at q
     is :math:`\sum_i \alpha_i (1 + (d_i - m)^\top C^{-1} (t - m))\, y_i`. Counted from there, the difference of a
     key that has nearly all the weight is exactly zero, and those of the others keep their digits.
+
+    >>> k = np.array([[0.0], [1.0], [2.0]])
+    >>> lines = Lines(np.array([[0.5, 0.25, 0.25]]), k)
+    >>> lines.weights(np.array([[3.0]])) @ (5 * k), lines.slopes((5 * k).T)
+    (array([[15.]]), array([[5.]]))
     """
-    heaviest = k[alpha.argmax(axis=1)]
-    d, t = k - heaviest[:, None], q - heaviest
-    m = np.einsum("qk,qka->qa", alpha, d)
-    spread = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]  # (n_q, d, d)
-    # Columns of very different spread are brought to one size first; what is then still flat has no slope.
-    size = np.sqrt(np.maximum(np.einsum("qaa->qa", spread), 0))
-    scale = np.where(size > 1e-140, 1 / np.maximum(size, 1e-140), 0)  # below, its square is no longer a number
-    inverse = np.linalg.pinv(spread * scale[:, :, None] * scale[:, None, :], rcond=1e-13, hermitian=True)
-    slope = np.einsum("qab,qb->qa", inverse, (t - m) * scale) * scale
-    return alpha * (1 - np.einsum("qa,qa->q", m, slope)[:, None] + np.einsum("qka,qa->qk", d, slope))
+
+    def __init__(self, alpha: Float[Array, "n_q n_k"], k: Float[Array, "n_k d"]) -> None:
+        self.alpha, self.heaviest = alpha, k[alpha.argmax(axis=1)]
+        self.d = d = k - self.heaviest[:, None]
+        self.m = m = np.einsum("qk,qka->qa", alpha, d)
+        spread = (
+            np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]
+        )  # (n_q, d, d)
+        # Columns of very different spread are brought to one size first; what is then still flat has no slope.
+        size = np.sqrt(np.maximum(np.einsum("qaa->qa", spread), 0))
+        self.scale = np.where(
+            size > 1e-140, 1 / np.maximum(size, 1e-140), 0
+        )  # below, its square is no longer a number
+        related = spread * self.scale[:, :, None] * self.scale[:, None, :]
+        self.inverse = np.linalg.pinv(related, rcond=1e-13, hermitian=True)
+
+    def weights(self, q: Float[Array, "n_q d"]) -> Float[Array, "n_q n_k"]:
+        """What each key counts for the lines' values at the queries."""
+        slope = self._divided_by_spread(q - self.heaviest - self.m)
+        level = 1 - np.einsum("qa,qa->q", self.m, slope)[:, None]
+        return self.alpha * (level + np.einsum("qka,qa->qk", self.d, slope))
+
+    def slopes(self, y: Float[Array, "n_q n_k"]) -> Float[Array, "n_q d"]:
+        """How steep each line is, for targets of its own."""
+        weighted = self.alpha * y
+        return self._divided_by_spread(
+            np.einsum("qk,qka->qa", weighted, self.d) - self.m * weighted.sum(axis=1, keepdims=True)
+        )
+
+    def _divided_by_spread(self, x: Array) -> Array:
+        return np.einsum("qab,qb->qa", self.inverse, x * self.scale) * self.scale
+
+
+def straighten(
+    alpha: Float[Array, "n_q n_k"], q: Float[Array, "n_q d"], k: Float[Array, "n_k d"]
+) -> Float[Array, "n_q n_k"]:
+    """Turn the weights of a mean into those of a line fitted by least squares with the same weights."""
+    return Lines(alpha, k).weights(q)

@@ -5,10 +5,9 @@ An estimator with scikit-learn's conventions, for NumPy arrays. Its weights come
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -18,10 +17,11 @@ from attnlib._checks import check_one_of, check_share
 from attnlib.core.attention import attention
 from attnlib.regression.bandwidth_search import check_bandwidth, search_bandwidth
 from attnlib.regression.blocks import in_blocks, in_tiles
-from attnlib.regression.kernels import KERNELS, log_kernel
+from attnlib.regression.kernels import KERNELS, Kernel, log_kernel
 from attnlib.regression.leave_one_out import loo_residuals, squared_error_and_slope
 from attnlib.regression.local_line import local_lines, straighten
-from attnlib.scores import squared_distance
+from attnlib.regression.out_of_reach import fill, warn_empty
+from attnlib.regression.variances import variances
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -45,9 +45,9 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         How weight falls with distance.
     bandwidth : float, one float for each feature, or "loo"
         :math:`h`, in the units of ``X``. "loo" searches for the bandwidth, one for each feature, with the
-        least leave-one-out error. One evaluation takes O(n_data²) time; one feature takes some 80 of them, more
-        take some 400 with ``degree=0`` and the Gaussian, whose slope is followed, else hundreds for each. It warns
-        and shows its progress before it takes long.
+        least leave-one-out error. One evaluation takes O(n_data²) time; one feature takes some 60 of them, three
+        or more some hundreds with the Gaussian, whose slope is followed, else hundreds for each. It warns before
+        it takes long, and shows its progress then if tqdm is installed.
     degree : {0, 1}
         0 predicts with the weighted mean, 1 with a line fitted by weighted least squares around each query,
         which repairs the bias at the edges. Where the neighbours do not spread, the line is flat.
@@ -84,7 +84,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: str = "gaussian",
+        kernel: Kernel = "gaussian",
         *,
         bandwidth: float | Sequence[float] | Literal["loo"] = "loo",
         degree: Literal[0, 1] = 0,
@@ -105,11 +105,13 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=1 + searching
         )
         self.X_, self.y_ = X, y.astype(np.float64)
+        self.__dict__.pop("_kept", None)  # the residuals of an earlier fit
         self._origin = X.mean(axis=0)
         if searching:
-            follows = self.kernel == "gaussian" and self.degree == 0
-            slope = (lambda h: squared_error_and_slope(X, self._values(), h)) if follows else None
-            self.bandwidth_ = search_bandwidth(self.X_, self._loo_error, slope)
+            values, smooth = self._values(), self.kernel == "gaussian"
+            slope = (lambda h: squared_error_and_slope(X, values, h, self.degree)) if smooth else None
+            steps = 60 if self.degree == 1 else 20  # of a local search, as counted with three to ten features
+            self.bandwidth_ = search_bandwidth(X, self._loo_error, slope, per_start=steps)
         else:
             self.bandwidth_ = check_bandwidth(self.bandwidth, X.shape[1])
         return self
@@ -121,12 +123,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         out, empty = np.empty((len(X), values.shape[1])), np.zeros(len(X), dtype=bool)
         score = log_kernel(self.kernel)
 
-        def by_weights(rows: Array, near: Array | slice) -> None:
-            alpha, lonely = self._alpha(q[rows], k[near])
+        def average(rows: Array, near: Array | slice, alpha: Array) -> None:
             out[rows] = alpha @ values[near]
-            empty[rows] = lonely
-            if lonely.any():
-                out[rows[lonely]] = self._fill(q[rows[lonely]], k, True) @ values
 
         def by_attention(rows: Array, near: Array | slice) -> None:
             out[rows] = attention(q[rows], k[near], values[near], score=score, weights=False).out
@@ -136,19 +134,21 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if not sure.all():
                 by_weights(rows[~sure], slice(None))
 
+        by_weights = self._by_weights(q, k, average, empty)
         never_empty = np.abs(q).max() < 1e150  # whose square is still a number
         plain = by_attention if self.kernel == "gaussian" and never_empty else by_weights
         in_tiles(by_line if self.degree == 1 else plain, q, k, gaussian=self.kernel == "gaussian")
-        self._warn_empty(empty)
+        warn_empty(self.empty, empty)
         return out.reshape(len(X), *self.y_.shape[1:])
 
     def standard_error(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries ..."]:
-        r"""How far each prediction would move with other data of the same kind, one standard deviation.
+        r"""How far each prediction would move with other targets at the same ``X_``, one standard deviation.
 
         .. math:: \text{se}(x)^2 = \sum_j W_j(x)^2\, r_j^2
 
         with the leave-one-out residuals :math:`r_j`, so that the noise may differ from place to place. It knows
-        nothing of the bias, by which a bandwidth that is too wide is wrong.
+        nothing of the bias, by which a bandwidth that is too wide is wrong, and which moves with other ``X_``: where
+        the regression is steep, a mean of data drawn anew may move half as far again.
 
         Source: White (1980) for such errors; Härdle (1990), section 4.2, for a kernel regression's.
 
@@ -195,7 +195,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             out[rows], empty = self._weights(X[rows], self.bandwidth_)
             return empty
 
-        self._warn_empty(in_blocks(work, *out.shape))
+        warn_empty(self.empty, in_blocks(work, *out.shape))
         return out
 
     def loo_residuals(self) -> Float[Array, "n_data ..."]:
@@ -214,7 +214,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         residuals = self._loo_residuals(self.bandwidth_)
-        self._warn_empty(np.isnan(residuals).any(axis=1))
+        warn_empty(self.empty, np.isnan(residuals).any(axis=1))
         return residuals.reshape(self.y_.shape)
 
     def loo_error(self) -> float:
@@ -231,25 +231,31 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             alpha = attention(q, k, k, score=log_kernel(self.kernel), mask=mask).weights
         return straighten(alpha, q, k) if self.degree == 1 else alpha, alpha.max(axis=1) == 0
 
+    def _by_weights(
+        self, q: Array, k: Array, use: Callable[[Array, Array | slice, Array], None], empty: Array
+    ) -> Callable[[Array, Array | slice], None]:
+        """Work for `in_tiles` that hands weights on; queries without neighbours are marked and get what is asked."""
+
+        def work(rows: Array, near: Array | slice) -> None:
+            alpha, lonely = self._alpha(q[rows], k[near])
+            use(rows, near, alpha)
+            empty[rows] = lonely
+            if lonely.any():
+                use(rows[lonely], slice(None), fill(self.empty, q[rows[lonely]], k))
+
+        return work
+
     def _weights(self, X: Array, bandwidth: Array, mask: Array | None = None) -> tuple[Array, Array]:
         """The same in units of ``X``, with what `empty` asks for where there is no neighbour."""
         q, k = self._scaled(X, bandwidth)
         alpha, empty = self._alpha(q, k, mask)
         if empty.any():
-            alpha[empty] = self._fill(q[empty], k, True if mask is None else mask[empty])
+            alpha[empty] = fill(self.empty, q[empty], k, True if mask is None else mask[empty])
         return alpha, empty
 
     def _scaled(self, X: Array, bandwidth: Array) -> tuple[Array, Array]:
         """Queries and data in bandwidths, counted from the middle of the data, where differences keep digits."""
         return (X - self._origin) / bandwidth, (self.X_ - self._origin) / bandwidth
-
-    def _fill(self, q: Array, k: Array, mask: Array | bool) -> Array:
-        if self.empty == "nan":
-            return np.full((len(q), len(k)), np.nan)
-        distance = squared_distance(q, k) if self.empty == "nearest" else np.zeros((len(q), len(k)))
-        distance = np.where(mask, distance, np.inf)
-        chosen = distance == distance.min(axis=1, keepdims=True)
-        return chosen / chosen.sum(axis=1, keepdims=True)
 
     def _loo_residuals(self, bandwidth: Array) -> Array:
         def weigh(points: Array, mask: Array | None) -> Array:
@@ -257,18 +263,27 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         return loo_residuals(weigh, self._values())
 
+    def _kept_residuals(self) -> Array:
+        """The leave-one-out residuals, found once for a fit and its settings."""
+        settings = (self.kernel, self.degree, self.empty, *self.bandwidth_)
+        kept = self.__dict__.get("_kept")
+        if kept is None or kept[0] != settings:
+            kept = self._kept = settings, self._loo_residuals(self.bandwidth_)
+        return kept[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: all but the residuals, which are found again."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+
     def _variances(self, X: Array) -> tuple[Array, Array]:
         """That of each prediction, and that of the noise around it."""
-        X = self._check_queries(X)
-        squares = np.square(self._loo_residuals(self.bandwidth_))
-        squares = np.where(np.isnan(squares), np.nanmean(squares, axis=0), squares)  # a lonely point's is unknown
+        q, k = self._scaled(self._check_queries(X), self.bandwidth_)
 
-        def work(rows: slice) -> Array:
-            weights = np.abs(self._weights(X[rows], self.bandwidth_)[0])
-            return np.stack([weights**2 @ squares, weights @ squares / weights.sum(axis=1, keepdims=True)], axis=1)
+        def weigh(use: Callable[[Array, Array | slice, Array], None]) -> None:
+            work = self._by_weights(q, k, use, np.empty(len(q), dtype=bool))
+            in_tiles(work, q, k, gaussian=self.kernel == "gaussian")
 
-        both = in_blocks(work, len(X), len(squares))
-        return both[:, 0], both[:, 1]
+        return variances(weigh, self._kept_residuals(), len(q))
 
     def _loo_error(self, bandwidth: Array) -> float:
         error = np.sqrt(np.mean(self._loo_residuals(bandwidth) ** 2))
@@ -280,16 +295,3 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _check_queries(self, X: Array) -> Array:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=np.float64)
-
-    def _warn_empty(self, empty: Array) -> None:
-        lonely = np.flatnonzero(empty)
-        if not len(lonely):
-            return
-        named = ", ".join(map(str, lonely[:10])) + (", …" if len(lonely) > 10 else "")
-        answer = {"nan": "NaN", "nearest": "that of the nearest point", "mean": "the mean of all targets"}
-        warnings.warn(
-            f"{len(lonely)} of {len(empty)} queries have no data within one bandwidth: {named}. "
-            f"Their prediction is {answer[self.empty]}. A larger bandwidth, kernel='gaussian' or another "
-            "empty= would change that",
-            stacklevel=3,
-        )
