@@ -134,7 +134,12 @@ def _side_by_side(n, P):
 
 
 def _misses(sizes, losses):
-    return np.array([_last_miss(sizes[:k], losses[:k]) for k in range(3, len(sizes) + 1)])
+    missed = []
+    for k in range(2, len(sizes)):
+        slope, height = np.polyfit(np.log(sizes[:k]), np.log(losses[:k]), 1)
+        promised = np.exp(height + slope * np.log(sizes[k]))
+        missed.append((promised - losses[k]) / losses[k])
+    return np.array(missed)
 
 
 def _same(x):
