@@ -86,10 +86,10 @@ def interface() -> str:
     room = Interface(train)
     written, losses = networks(room, english, right)
     rows = [["", "steps on gaps", "steps on pairs", "BLEU", "chrF", "as the translators"], [":---"] + 5 * ["---:"]]
-    rows.append(["copying the English", "", "", *in_per_cent([english], right)])
+    rows.append(["copying the English", "", "", *scores([english], right, percent=True)])
     stored = translation.TranslationMemory(train).translate(english)
-    rows.append(["translation memory", "", "", *in_per_cent([stored], right)])
-    rows += [[*name, *in_per_cent(some, right)] for name, some in written.items()]
+    rows.append(["translation memory", "", "", *scores([stored], right, percent=True)])
+    rows += [[*name, *scores(some, right, percent=True)] for name, some in written.items()]
     first = next(iter(written.values()))
     said = "; ".join(f"{own:.1f}, and with the source of another text {other:.1f}" for own, other in losses)
     return "".join(
@@ -239,15 +239,9 @@ def cleaned(lines: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[cell.replace("|", "/") for cell in line] for line in lines]
 
 
-def scores(written: Sequence[Sequence[str]], right: Sequence[str]) -> list[str]:
-    """BLEU, chrF and the number of exact matches, one a seed."""
+def scores(written: Sequence[Sequence[str]], right: Sequence[str], *, percent: bool = False) -> list[str]:
+    """BLEU, chrF and the number of exact matches, or their share in per cent, one a seed."""
     found = [translation.text_scores(some, right) for some in written]
     cells = [listed((one[name] for one in found), 1) for name in ("BLEU", "chrF")]
     exact = [sum(w == r for w, r in zip(some, right, strict=True)) for some in written]
-    return [*cells, ", ".join(map(str, exact))]
-
-
-def in_per_cent(written: Sequence[Sequence[str]], right: Sequence[str]) -> list[str]:
-    """The same, with exact matches in per cent."""
-    *cells, exact = scores(written, right)
-    return [*cells, listed(100 * int(one) / len(right) for one in exact.split(", "))]
+    return [*cells, listed(100 * n / len(right) for n in exact) if percent else listed(exact)]

@@ -5,10 +5,9 @@ A claim has a verdict, the lessons that show it (in a cell tagged ``claim-N``) a
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from pathlib import Path
 
+from attnlib.course._tables import rows_of
 from attnlib.course.lessons import LESSONS
 
 __all__ = ["CLAIMS", "Claim", "as_markdown"]
@@ -27,12 +26,10 @@ class Claim:
 
 def read() -> tuple[Claim, ...]:
     """The ledger as it stands in ``claims.csv``, where lessons are separated by spaces."""
-    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
-        rows = [
-            row | {"number": int(row["number"]), "lessons": tuple(row["lessons"].split())}
-            for row in csv.DictReader(file)
-        ]
-    return tuple(Claim(**row) for row in rows)
+    return tuple(
+        Claim(**row | {"number": int(row["number"]), "lessons": tuple(row["lessons"].split())})
+        for row in rows_of("claims")
+    )
 
 
 CLAIMS = read()

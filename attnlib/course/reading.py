@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import resources
 
+from attnlib.course._tables import rows_of
 from attnlib.course.lessons import LESSONS
 
 __all__ = ["FURTHER", "Further", "as_markdown"]
@@ -24,8 +23,7 @@ class Further:
 
 def read() -> tuple[Further, ...]:
     """The table as it stands in ``further.csv``."""
-    with (resources.files("attnlib.course") / "further.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(Further(**row | {"lessons": tuple(row["lessons"].split())}) for row in csv.DictReader(file))
+    return tuple(Further(**row | {"lessons": tuple(row["lessons"].split())}) for row in rows_of("further"))
 
 
 FURTHER = read()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from importlib import resources
+
+from attnlib.course._tables import rows_of
 
 __all__ = ["address", "addresses"]
 
@@ -12,8 +12,7 @@ __all__ = ["address", "addresses"]
 @cache
 def addresses() -> dict[str, str]:
     """The title of each work, as lessons print it, and its DOI, arXiv or other lasting address ("": we know none)."""
-    with (resources.files("attnlib.course") / "references.csv").open(encoding="utf-8", newline="") as file:
-        return {row["title"]: row["address"] for row in csv.DictReader(file)}
+    return {row["title"]: row["address"] for row in rows_of("references")}
 
 
 def address(title: str) -> str:

@@ -5,12 +5,12 @@ One row a term, in the order of the lessons. A term belongs to the first lesson 
 
 from __future__ import annotations
 
-import csv
 import inspect
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from attnlib.course._tables import rows_of
 from attnlib.course.lessons import LESSONS, PARTS
 
 __all__ = ["SYMBOLS", "Symbol", "as_markdown", "in_code", "owner"]
@@ -50,8 +50,7 @@ class Symbol:
 
 def read() -> tuple[Symbol, ...]:
     """The table as it stands in ``symbols.csv``."""
-    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
-        return tuple(Symbol(**row) for row in csv.DictReader(file))
+    return tuple(Symbol(**row) for row in rows_of("symbols"))
 
 
 SYMBOLS = read()

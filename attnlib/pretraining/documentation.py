@@ -72,10 +72,7 @@ def package_documents(package: str) -> Iterator[str]:
     >>> "formula" in " ".join(package_documents("patsy"))
     True
     """
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"packages must be installed, as `make lab` does; there is no {package}")
-    root = Path(next(iter(spec.submodule_search_locations)))
+    root = folder_of(package)
     for path in sorted(root.rglob("*.py")):
         if not SKIPPED & set(path.relative_to(root).parts):
             try:
@@ -84,6 +81,18 @@ def package_documents(package: str) -> Iterator[str]:
                 yield from _comments(source)
             except (SyntaxError, UnicodeDecodeError):
                 continue  # a template, or a file for another version of Python
+
+
+def folder_of(package: str) -> Path:
+    """Where its files are; raises ``ModuleNotFoundError`` when it is not installed.
+
+    >>> folder_of("patsy").name
+    'patsy'
+    """
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"packages must be installed, as `make lab` does; there is no {package}")
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def _docstrings(source: str) -> Iterator[str]:

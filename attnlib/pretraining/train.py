@@ -88,15 +88,12 @@ def _parser() -> argparse.ArgumentParser:
 def _read(folder: Path) -> tuple[Tokenizer, np.ndarray, np.ndarray, int]:
     """The text in tokens, the held-out text in tokens, and its characters; made at the first call, kept for others."""
     from attnlib.models.loading import open_tokenizer
-    from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents
+    from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents, folder_of
     from attnlib.pretraining.tokens import byte_pairs, encode
 
     distributions = packages_distributions()
     for name in (*PACKAGES, *HELD_OUT):
-        if name not in distributions:
-            raise ModuleNotFoundError(
-                f"it reads the documentation of {name}, which `make lab` installs; it is missing"
-            )
+        folder_of(name)  # raises where one is missing, before anything is read
     versions = {name: version(distributions[name][0]) for name in [*PACKAGES, *HELD_OUT]}
     if (folder / SOURCES).exists():
         made = json.loads((folder / SOURCES).read_text(encoding="utf-8"))

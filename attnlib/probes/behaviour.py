@@ -164,11 +164,10 @@ def padding(
             raise ValueError(f"pooled must be given: is {subject.shape} (batch, n) or (batch, d)?")
         if real.all():
             return Report("padding", True, f"Nothing to see: no sequence is shorter than {real.shape[1]}.")
-        steps = padding_steps(subject, draws, nan)
+        drawn, steps = subject.is_random, padding_steps(subject, draws, nan)
         each = torch.stack([by_padding(subject, before, real, s, steps) for s in range(real.shape[1])], dim=3)
         amounts = each.amax(0)  # (steps, batch, n, n) to (batch, n, n)
         inverted = is_inverted(subject, real)
-        drawn = subject.is_random(real)
         apart = [] if drawn else without_padding(subject, before, lengths, real)
         reads = amounts > subject.tolerance
         shown = [times for times, found in zip(steps, each, strict=True) if (found > subject.tolerance).any()]
@@ -227,7 +226,7 @@ def permutation(
         before = subject.baseline()
         if n == 1:
             return Report("permutation", True, "Nothing to see: one position has one order.")
-        if subject.is_random():
+        if subject.is_random:
             raise UnfitError("The model draws random numbers for each position, so that orders cannot be compared.")
         equivariant, invariant = not subject.pooled, True
         for order in orders(n, at_least_one("draws", draws), subject.generator):
@@ -274,11 +273,10 @@ def batch_independence(
         if batch == 1:
             return Report("batch_independence", True, "Nothing to see: a batch of one has no other sequence.")
         amounts = by_sequence(subject, at_least_one("draws", draws))
-        drawn = subject.is_random()
-        apart = [] if drawn else without_padding(subject, before, [subject.x.shape[1]] * batch)
+        apart = [] if subject.is_random else without_padding(subject, before, [subject.x.shape[1]] * batch)
     reads = amounts > subject.tolerance
     mixed = reads & ~torch.eye(batch, dtype=torch.bool)
     labels = ("input sequence", "output sequence")
-    sentence = batch_sentence(mixed, [b for b, _ in apart], drawn)
+    sentence = batch_sentence(mixed, [b for b, _ in apart], subject.is_random)
     ok = not mixed.any() and not apart
     return Report("batch_independence", ok, sentence, reads.numpy(), labels, amounts.numpy())

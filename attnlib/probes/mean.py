@@ -65,17 +65,17 @@ def weighted_mean(
         subject.pooled = False
         more = _tensors(subject, k=k, v=v)
         before = subject.baseline(*more)
-        weights, drawn = _weights(subject, more[0].shape[1]), subject.is_random(*more)
+        weights = _weights(subject, more[0].shape[1])
         said = _queries_apart(subject, more, before)
-        said += [] if drawn else _sums(subject, more)
+        said += [] if subject.is_random else _sums(subject, more)
         moved, doubled = _moved(subject, more, before)
         if change(moved.flatten(2), doubled.flatten(2) / 2).max() > 10 * subject.tolerance:
             said.append("Twice the change of a value is not twice that of the output: the weights read the values.")
         if weights is not None:
-            said += [] if drawn else _rows(weights, subject.tolerance)
+            said += [] if subject.is_random else _rows(weights, subject.tolerance)
             said += _explained(moved, weights, subject.tolerance)
     told = "They are not returned." if weights is None else "Those that are returned have made the output."
-    sums = "one draw" if drawn else "the weights of each query sum to one"
+    sums = "one draw" if subject.is_random else "the weights of each query sum to one"
     fine = f"A weighted mean: {sums} ({subject.x.shape[1]} queries, {more[0].shape[1]} keys). {told}"
     matrix = None if weights is None else weights.mean((0, 1)).numpy()
     return Report("weighted_mean", not said, " ".join(said) or fine, matrix, ("key", "query"))

@@ -58,6 +58,7 @@ class Subject:
     ) -> None:
         self.model, self.x, self.numpy, self._tolerance, self._n_tokens = model, x, numpy, tolerance, n_tokens
         self.may_draw = random  # numbers that differ from call to call
+        self.is_random = False  # did they, at the latest `baseline`?
         self.pooled: bool | None = None  # one output for a sequence, not for a position; None: look at the first
         self.shape: tuple[int, ...] = ()  # of the latest output
         self.output: Any = None  # all of it, weights too
@@ -100,6 +101,7 @@ class Subject:
     def baseline(self, *more: Tensor, where: Bool[Tensor, "batch n"] | None = None) -> Tensor:
         """The answer at ``x``, which must come twice, whatever is drawn, and hold no NaN where it counts."""
         third, whole, second = (self.answer(self.x, *more, draw=draw) for draw in (1, 0, 0))  # `output` is of the last
+        self.is_random = self.differ(whole.nan_to_num(), third.nan_to_num())
         counts = torch.ones_like(whole, dtype=torch.bool)
         if where is not None:
             counts &= (where.any(1, keepdim=True) if self.pooled else where).cpu()[..., None]
@@ -115,10 +117,6 @@ class Subject:
                 "If it should, say random=True."
             )
         return whole
-
-    def is_random(self, *more: Tensor) -> bool:
-        """Does the answer depend on the random numbers that the model draws?"""
-        return self.differ(*(self.answer(self.x, *more, draw=draw).nan_to_num() for draw in (0, 1)))
 
     def differ(self, before: Tensor, after: Tensor) -> bool:
         """Is there a change that is more than rounding?"""

@@ -83,14 +83,12 @@ class Lines:
         self.alpha, self.heaviest = alpha, k[alpha.argmax(axis=1)]
         self.d = d = k - self.heaviest[:, None]
         self.m = m = np.einsum("qk,qka->qa", alpha, d)
-        spread = (
-            np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True) - m[:, :, None] * m[:, None, :]
-        )  # (n_q, d, d)
+        second = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True)  # (n_q, d, d)
+        spread = second - m[:, :, None] * m[:, None, :]
         # Columns of very different spread are brought to one size first; what is then still flat has no slope.
         size = np.sqrt(np.maximum(np.einsum("qaa->qa", spread), 0))
-        self.scale = np.where(
-            size > 1e-140, 1 / np.maximum(size, 1e-140), 0
-        )  # below, its square is no longer a number
+        # Below 1e-140 its square is no longer a number.
+        self.scale = np.where(size > 1e-140, 1 / np.maximum(size, 1e-140), 0)
         related = spread * self.scale[:, :, None] * self.scale[:, None, :]
         self.inverse = np.linalg.pinv(related, rcond=1e-13, hermitian=True)
 
