@@ -23,6 +23,7 @@ __all__ = [
     "Array",
     "Shape",
     "at",
+    "autocasts",
     "broadcast_shapes",
     "is_array",
     "is_boolean",
@@ -59,6 +60,20 @@ def is_torch(x: object) -> bool:
     False
     """
     return is_torch_array(x)
+
+
+def autocasts(x: Array) -> bool:
+    """Is ``x`` a torch tensor under ``torch.autocast``, which makes one dtype of several, but of double precision?
+
+    >>> import torch
+    >>> with torch.autocast("cpu"):
+    ...     autocasts(torch.zeros(3)), autocasts(torch.zeros(3).double())
+    (True, False)
+    """
+    if not is_torch_array(x):
+        return False
+    torch = sys.modules["torch"]
+    return torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64
 
 
 def library(x: Array) -> str:
@@ -146,7 +161,7 @@ def readable(x: Array) -> bool:
     >>> readable(np.zeros(3))
     True
     """
-    return not (is_torch(x) and (tracing() or _in_vmap(sys.modules["torch"])))
+    return not (is_torch_array(x) and (tracing() or _in_vmap(sys.modules["torch"])))
 
 
 def _in_vmap(torch: ModuleType) -> bool:

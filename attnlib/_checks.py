@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, Shape, broadcast_shapes, is_array, is_boolean, is_floating, library
+from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array, is_boolean, is_floating, library
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
@@ -25,7 +25,7 @@ ARRAY = "a NumPy array or a torch tensor, or an array of another library that sp
 
 
 def check_floats(**arrays: Array) -> None:
-    """Raise unless all are floating-point arrays of one library, dtype and device."""
+    """Raise unless all are floating-point arrays of one library, dtype and device; autocast makes dtypes one."""
     (first, a), *rest = arrays.items()
     for name, x in arrays.items():
         if not is_array(x) or isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
@@ -35,7 +35,7 @@ def check_floats(**arrays: Array) -> None:
     for name, x in rest:
         if type(x) is not type(a) and library(x) != library(a):
             raise TypeError(f"{first} and {name} must come from one library; got {library(a)} and {library(x)}")
-        if x.dtype != a.dtype:
+        if x.dtype != a.dtype and not (autocasts(x) and autocasts(a)):
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
             raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")

@@ -133,3 +133,17 @@ def test_attention_itself_under_autocast(name):
     with torch.autocast("cpu", torch.bfloat16):
         got = attention(q, k, v, **options).out
     torch.testing.assert_close(got.float(), attention(q, k, v, **options).out, rtol=0.05, atol=0.05)
+    mixed = q.requires_grad_(), k.bfloat16(), v  # as behind a layer of one's own, which autocast left alone
+    with torch.autocast("cpu", torch.bfloat16):
+        again = attention(*mixed, **options).out
+    torch.testing.assert_close(again.float(), got.float(), rtol=0.05, atol=0.05)
+    again.float().sum().backward()
+    assert q.grad.dtype == torch.float32
+
+
+def test_autocast_leaves_double_precision_alone():
+    q, k, v = (x.float() for x in (Q, K, V))
+    with torch.autocast("cpu"), pytest.raises(TypeError, match=r"one dtype; got .*float32 and .*float64"):
+        attention(q, k.double(), v)
+    with pytest.raises(TypeError, match=r"one dtype; got .*float32 and .*bfloat16"):
+        attention(q, k.bfloat16(), v)

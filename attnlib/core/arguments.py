@@ -95,16 +95,15 @@ def check_numbers(q: Array, k: Array, v: Array) -> None:
     if not readable(v):
         return
     with np.errstate(all="ignore"):
-        total = _sum(q) + _sum(k) + _sum(v)  # one cheap pass: a NaN or an infinity shows in the sum
+        try:
+            total = q.sum() + k.sum() + v.sum()  # one cheap pass: a NaN or an infinity shows in the sum
+        except AttributeError:  # the standard has it as a function alone, which takes longer
+            total = sum(map(namespace(v).sum, (q, k, v)))
         if total - total == 0:
             return
     no_nan(q=q, k=k)
     xp = namespace(v)
     _refuse("v", "NaN or infinity", ~xp.isfinite(v), xp)
-
-
-def _sum(x: Array) -> Array | np.generic:
-    return x.sum() if hasattr(x, "sum") else namespace(x).sum(x)  # which the standard has, and takes longer
 
 
 def no_nan(**arrays: Array) -> None:

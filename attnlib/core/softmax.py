@@ -2,8 +2,6 @@ r"""From scores to weights: a softmax that knows masks, infinite scores and rows
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from math import inf, prod
 from typing import TYPE_CHECKING
 
@@ -52,20 +50,6 @@ def softmax(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q n_k"]:
     return exp_scores / xp.where(row_sum > 0, row_sum, 1.0)
 
 
-def _unread(exponentials: Callable[..., Array]) -> Callable[..., Array]:
-    """The same where numbers cannot be looked at: nothing is decided by them, and a NaN is not named."""
-
-    @wraps(exponentials)
-    def either(scores: Array, top: Array | None = None) -> Array:
-        if readable(scores):
-            return exponentials(scores, top)
-        scores, top = _with_finite_tops(scores, largest(scores) if top is None else top)
-        return namespace(scores).exp(scores - top)
-
-    return either
-
-
-@_unread
 def exponentials(
     scores: Float[Array, "... n_q n_k"], top: Float[Array, "... n_q 1"] | None = None
 ) -> Float[Array, "... n_q n_k"]:
@@ -85,7 +69,7 @@ def exponentials(
     """
     xp = namespace(scores)
     top = largest(scores) if top is None else top
-    if not xp.all(xp.isfinite(top)):
+    if not readable(scores) or not xp.all(xp.isfinite(top)):
         scores, top = _with_finite_tops(scores, top)
     return xp.exp(scores - top)
 
@@ -104,7 +88,10 @@ def largest(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q 1"]:
 
 
 def _with_finite_tops(scores: Array, top: Array) -> tuple[Array, Array]:
-    """Scores and finite maxima with the same exponentials, where some maximum is infinite; NaN is named."""
+    """Scores and finite maxima with the same exponentials, where some maximum is infinite; NaN is named.
+
+    Where numbers cannot be looked at, any maximum may be, and no NaN is named.
+    """
     xp, read = namespace(scores), readable(scores)
     count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64))) if read else 0
     if count:

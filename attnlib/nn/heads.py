@@ -179,8 +179,6 @@ class MultiHeadAttention(nn.Module):
         self._check(x_q=x_q, x_k=x_k, x_v=x_v)
         start = 0 if cache is None else cache.length
         q, k, v = self._queries_keys_values(x_q, x_k, x_v, rotate, cache)  # (..., heads, n, d_head)
-        if torch.is_autocast_enabled(q.device.type):  # what is remembered, or added, may be of the weights' dtype
-            q, bias = q.to(k.dtype), bias if bias is None else bias.to(k.dtype)
         if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
             mask = mapped(lambda m: m[..., None, :, :], mask)  # (..., 1, n_q, n_k): the same for every head
         options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}

@@ -1,0 +1,100 @@
+"""What lesson 05 asks of recurrent networks, five seeds each. ``make seeds`` writes ``SEEDS_RECURRENT.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from machine import described
+from tables import per_cent, table
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+
+from attnlib.data.reversal import Reversal, reversal
+from attnlib.decoding import greedy
+from attnlib.nn import Seq2Seq, shift_right
+from attnlib.training import fit, warmup_cosine
+
+SEEDS, STEPS, RATE, BATCH = range(5), 240, 8.5e-3, 96
+LETTERS = {"n_symbols": 26, "distinct": True}
+LENGTHS = (2, 6, 10, 14, 20)
+
+HEAD = f"""\
+# One vector, or attention: five seeds each
+
+Made by `make seeds`, on {described()}.
+
+Each network learns to write words of 1 to 10 different letters backwards, in batches of {BATCH}, in double precision.
+In every cell the letters that it then writes right by itself, in per cent of 200 new words, one number a seed.
+Guessing gets 4. Unless something else is said: a GRU, {STEPS} steps, a largest rate of {RATE}.
+"""
+
+
+def page() -> str:
+    """Both tables, as Markdown."""
+    with tqdm(total=65, desc="networks") as bar:
+        return "\n".join([HEAD, size_or_time(bar), cells(bar)])
+
+
+def size_or_time(bar: tqdm) -> str:
+    """More numbers in the one vector, or more steps of training, or both."""
+    kinds = {
+        "one vector of 68": {"d_model": 68},
+        "twice the steps": {"d_model": 68, "steps": 2 * STEPS},
+        "four times the steps": {"d_model": 68, "steps": 4 * STEPS},
+        "twice the vector": {"d_model": 136},
+        "twice the vector, half the rate": {"d_model": 136, "rate": RATE / 2},
+        "twice the vector, twice the steps": {"d_model": 136, "steps": 2 * STEPS},
+        "attention, states of 64": {"attend": "bahdanau"},
+    }
+    lengths = (4, 10, 20)
+    rows = [["", "parameters", *(f"{n} letters" for n in lengths)], [":---"] + 4 * ["---:"]]
+    for name, options in kinds.items():
+        models = [trained(seed, bar, **options) for seed in SEEDS]
+        n_parameters = sum(p.numel() for p in models[0].parameters())
+        rows.append([name, f"{n_parameters:,}", *right(models, lengths)])
+    return f"## The size, or the time\n\n{table(rows)}"
+
+
+def cells(bar: tqdm) -> str:
+    """The plain cell and the LSTM beside the GRU, with one vector and with attention."""
+    rows = [["cell", "joined by", *(f"{n} letters" for n in LENGTHS)], 2 * [":---"] + len(LENGTHS) * ["---:"]]
+    for cell, name in {"rnn": "plain cell", "gru": "GRU", "lstm": "LSTM"}.items():
+        for way, options in {"one vector": {"d_model": 68}, "attention": {"attend": "bahdanau"}}.items():
+            rows.append([name, way, *right([trained(seed, bar, cell=cell, **options) for seed in SEEDS], LENGTHS)])
+    return f"## Three cells\n\n{table(rows)}"
+
+
+def trained(seed: int, bar: tqdm, *, steps: int = STEPS, rate: float = RATE, **options: object) -> Seq2Seq:
+    """A network as lesson 05 trains it."""
+    torch.manual_seed(seed)
+    model = Seq2Seq(30, 30, **options)
+
+    def batch(step: int) -> Reversal:
+        return reversal(BATCH, 1 + step % 10, seed=(seed, step), **LETTERS)
+
+    fit(model, batch, loss, steps=steps, lr=rate, schedule=warmup_cosine(30, steps), progress=False)
+    bar.update()
+    return model
+
+
+def loss(model: Seq2Seq, data: Reversal) -> Tensor:
+    """Teacher forcing: the cross entropy of each next letter, given the true ones before it."""
+    logits = model(data.source, data.lengths, shift_right(data.target)).logits
+    return cross_entropy(logits.mT, data.target)
+
+
+def right(models: Sequence[Seq2Seq], lengths: Sequence[int]) -> list[str]:
+    """Letters written right by each model, reading its own; a cell of the table for each length."""
+    cells = []
+    for n in lengths:
+        new = reversal(200, n, seed=(99, n, 0), **LETTERS)
+        cells.append(per_cent((greedy(model, new.source, n) == new.target).float().mean().item() for model in models))
+    return cells
+
+
+if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)
+    (Path(__file__).parent / "SEEDS_RECURRENT.md").write_text(page(), encoding="utf-8")
