@@ -37,7 +37,8 @@ of which it has not seen a paragraph:
 | `xz`, after the same text | {xz:.3f} |
 
 N-grams are Kneser–Ney's, counted in the same text. `xz` learns from the held-out text too, while it packs it: lesson \
-16 shows what that is worth. The whole curve of the training stands in `scores.json`.
+16 shows what that is worth. The whole curve of the training stands in `scores.json`; where it \
+is ahead of n-grams, and on which other packages, in [SCORES.md](SCORES.md).
 
 **Not good for** anything but a lesson. It writes sentences that sound like documentation and say nothing; it knows \
 no facts; it cannot answer, translate or program; it has seen hardly a word that is not technical English.

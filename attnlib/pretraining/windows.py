@@ -65,12 +65,15 @@ def next_token_loss(model: nn.Module, batch: Int[Tensor, "batch n"]) -> Float[Te
 
 @torch.no_grad()
 def log_probabilities(
-    model: nn.Module, tokens: Tokens, *, context: int | None = None, batch_size: int = 16
+    model: nn.Module, tokens: Tokens, *, context: int | None = None, stride: int | None = None, batch_size: int = 16
 ) -> Float[np.ndarray, " n"]:
     """The logarithm of the probability of each token of a text after the first, each after at least half a context.
 
-    ``context`` is how many tokens the model reads at once, its ``n_max`` unless given: of each window but the first,
-    only the second half is counted.
+    ``context`` is how many tokens the model reads at once, its ``n_max`` unless given, and ``stride`` how far it goes
+    on then, half of them unless given: of each window but the first, as many tokens are counted. With a stride of 1
+    each token is read after exactly ``context`` others, at as many times the cost.
+
+    Raises ``ValueError`` for sizes below one.
 
     >>> from attnlib.models import GPT, GPTConfig
     >>> model = GPT(GPTConfig(n_tokens=20, n_max=8, d_model=8, n_heads=2, n_layers=1))
@@ -81,7 +84,8 @@ def log_probabilities(
     length = model.config.n_max if context is None else check_at_least_one("context", context)
     length = min(length, len(row) - 1)
     last = len(row) - 1 - length
-    starts = [*range(0, last, max(length // 2, 1)), last]
+    stride = max(length // 2, 1) if stride is None else check_at_least_one("stride", stride)
+    starts = [*range(0, last, min(stride, length)), last]
     device, training, found = next(model.parameters()).device, model.training, []
     model.eval()
     try:

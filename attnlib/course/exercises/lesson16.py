@@ -76,6 +76,16 @@ def _last_place_missed(tokens, context):
     return _normal(found)
 
 
+def _too_late(tokens, context):
+    return _normal(np.r_[0, _matches(tokens, context)[:-1]])
+
+
+def _any_match(tokens, context):
+    k = len(context)
+    found = [np.any(np.equal(tokens[i - k : i], context)) for i in range(k, len(tokens))]
+    return _normal(np.r_[np.zeros(k), found])
+
+
 def _last_alone(tokens, context):
     return _normal(np.r_[0, np.asarray(tokens[:-1]) == context[-1]].astype(float))
 
@@ -190,6 +200,19 @@ def _in_steps(train, test, n):
     return [i for i, text in enumerate(test) if pieces(text) & known]
 
 
+def _spaces(train, test, n):
+    def runs(text):
+        words = text.split(" ")
+        return {tuple(words[i : i + n]) for i in range(len(words) - n + 1)}
+
+    known = set().union(*map(runs, train))
+    return [i for i, text in enumerate(test) if runs(text) & known]
+
+
+def _lower_case(train, test, n):
+    return _leaks([text.lower() for text in train], [text.lower() for text in test], n)
+
+
 def _whole_texts(train, test, n):
     return [i for i, text in enumerate(test) if text in train]
 
@@ -257,6 +280,8 @@ _TEST = [
     "degree returns true for the root",
     "print a list of node names",
     "sorted by degree",
+    "if the graph\nis  empty we stop",
+    "Returns True If The root is a leaf",
 ]
 
 
@@ -302,6 +327,17 @@ EXERCISES = [
                 "mean probability",
                 lambda log_p, n_characters: -np.log2(np.exp(log_p).mean()),
                 "You took the mean of the probabilities first. What is averaged is the surprise of each.",
+            ),
+            Misconception(
+                "log10",
+                lambda log_p, n_characters: -log_p.sum() / np.log(10) / n_characters,
+                "These are decimal digits. For bits, divide by np.log(2) and not by np.log(10).",
+            ),
+            Misconception(
+                "the mean, in nats, over characters",
+                lambda log_p, n_characters: -log_p.mean() / n_characters,
+                "You took the mean and divided by the characters too, and these are nats. Divide the sum by "
+                "np.log(2), and once by the characters.",
             ),
             Misconception(
                 "not divided",
@@ -394,6 +430,21 @@ EXERCISES = [
                 "the start of what is followed",
                 _starts_of_what_is_followed,
                 "The weight is on the first token of the match. The value is the token that came after its last.",
+            ),
+            Misconception(
+                "one place too late",
+                _too_late,
+                "The weight is one place too late. The value is the token right after the match.",
+            ),
+            Misconception(
+                "backwards",
+                lambda tokens, context: _match_weights(tokens, context[::-1]),
+                "You compared with the context backwards. Its last token stands right before the value.",
+            ),
+            Misconception(
+                "one token is enough",
+                _any_match,
+                "You took a place where one token of the context matches. All of them have to: use all, not any.",
             ),
             Misconception(
                 "in any order",
@@ -495,6 +546,17 @@ EXERCISES = [
                 "This is the perplexity, the exponential of the loss. Return the loss itself.",
             ),
             Misconception(
+                "bits",
+                lambda log_p, tokens, n_prompt: _answer_loss(log_p, tokens, n_prompt) / np.log(2),
+                "These are bits. A loss is in nats, as the logarithms came: do not divide by ln 2.",
+            ),
+            Misconception(
+                "every row with every token",
+                lambda log_p, tokens, n_prompt: -log_p[n_prompt - 1 : -1][:, tokens[n_prompt:]].mean(),
+                "You took every token of the answer from every row. To each row belongs one: "
+                "log_p[rows, tokens], with two lists of equal length.",
+            ),
+            Misconception(
                 "over the vocabulary",
                 lambda log_p, tokens, n_prompt: -log_p[n_prompt - 1 : -1].mean(),
                 "You averaged over all tokens that might have come. Take in each row the one that did.",
@@ -505,13 +567,18 @@ EXERCISES = [
         id="16.4",
         title="How large is it?",
         reference=_size,
-        cases=lambda rng: [(50257, 1024, 768, 12), (40478, 512, 768, 12), (97, 30, 8, 3), (1000, 64, 24, 2)],
+        cases=lambda rng: [(997, 128, 96, 4), (405, 51, 64, 12), (97, 30, 8, 3), (1000, 64, 24, 2)],
         hints=(
             "Count the parts: two tables, n_layers layers, one norm.",
             "Four projections have 4 * (d * d + d) numbers, the feed-forward network 8 * d * d + 5 * d, a norm 2 * d.",
             "(n_tokens + n_max) * d + n_layers * (12 * d * d + 13 * d) + 2 * d",
         ),
         misconceptions=[
+            Misconception(
+                "in millions",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) / 1e6,
+                "These are millions. Return the number itself.",
+            ),
             Misconception(
                 "the output counted",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) + n_tokens * d,
@@ -604,6 +671,16 @@ EXERCISES = [
                 "whole texts",
                 _whole_texts,
                 "You found texts that were copied whole. A leak of n words is enough.",
+            ),
+            Misconception(
+                "split at each space",
+                _spaces,
+                'You cut at each single space, so that a line\'s end joins two words: use split(), not split(" ").',
+            ),
+            Misconception(
+                "without capitals",
+                _lower_case,
+                "You made small letters of capitals. Here a word is what split() gives, as it stands.",
             ),
             Misconception(
                 "n letters",

@@ -1,0 +1,215 @@
+"""Write attnlib/models/shipped/technical-english/SCORES.md: where the GPT is ahead of n-grams, and by what.
+
+Ten minutes on one core. The documentation of the installed packages is read as `make pretrain` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Sequence
+from functools import cache, partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from attnlib.decoding import greedy, sample
+from attnlib.models import pretrained
+from attnlib.ngrams import KneserNey, PageCache
+from attnlib.pretraining import documents, encode, held_out_sample, log_probabilities
+from attnlib.pretraining.documentation import HELD_OUT
+
+FOLDER = Path(__file__).resolve().parents[1] / "attnlib/models/shipped/technical-english"
+OTHERS = ("hypothesis", "docutils", "click", "PIL", "prompt_toolkit", "pexpect", "mistune")  # neither trained on
+MODEL, TOKENIZER = pretrained("technical-english")
+N_TOKENS = MODEL.config.n_tokens
+SEEN: set[bytes] = set()  # marks of the paragraphs that were trained on
+
+
+def main() -> None:
+    """Measure and write."""
+    made = json.loads((FOLDER / "scores.json").read_text(encoding="utf-8"))["tokens"]["trained on"]
+    if len(trained_on()) != made:
+        raise SystemExit(f"The model was trained on {made:,} tokens; these packages have {len(trained_on()):,}")
+    parts = [HEAD, contexts(), places(), mixed(), shuffled(), packages(), repetitions()]
+    (FOLDER / "SCORES.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+HEAD = """\
+# Where the GPT is ahead of n-grams
+
+Written by `python tools/measure_technical_english.py`; do not edit. Bits are for a character unless something else
+is said. All n-grams are Kneser–Ney's, over the tokens of the GPT, and have counted what it was trained on. A page
+is one docstring, or one block of comments; the GPT reads each page by itself.
+"""
+
+
+@cache
+def trained_on() -> np.ndarray:
+    """What the model was trained on, in tokens; its paragraphs are marked in ``SEEN``."""
+    return encode(TOKENIZER, documents(seen=SEEN))
+
+
+@cache
+def counted(order: int) -> KneserNey:
+    """N-grams of all of it."""
+    return KneserNey(order, N_TOKENS).fit(trained_on())
+
+
+@cache
+def networkx() -> tuple[list[str], np.ndarray, dict[str, np.ndarray]]:
+    """Four hundred pages, their tokens, and what 6-grams and the GPT give to each token after the first."""
+    texts = held_out_sample()
+    tokens = encode(TOKENIZER, texts)
+    return texts, tokens, {"6-grams": counted(6).log_probabilities(tokens)[1:], "GPT": by_page(texts)}
+
+
+def by_page(texts: Sequence[str], **how: int) -> np.ndarray:
+    """The GPT's log-probabilities, each page by itself."""
+    return np.concatenate([log_probabilities(MODEL, encode(TOKENIZER, [text]), **how) for text in texts])
+
+
+def bits(log_p: np.ndarray, texts: Sequence[str]) -> float:
+    """Bits per character, with one for the end of each text."""
+    return float(-log_p.sum() / np.log(2) / (sum(map(len, texts)) + len(texts)))
+
+
+def contexts() -> str:
+    """How much of the page it needs: each token after exactly so many others, or as many as there are."""
+    texts, _, log_p = networkx()
+    texts, n = texts[:100], len(encode(TOKENIZER, texts[:100])) - 1
+    paid = {"6-grams, which see 5": bits(log_p["6-grams"][:n], texts)}
+    for context in (5, 12, 24, 48):
+        exact = by_page(texts, context=context, stride=1, batch_size=128)
+        paid[f"GPT, {context}"] = bits(exact, texts)
+    paid["GPT, the page"] = bits(log_p["GPT"][:n], texts)
+    lead = paid["6-grams, which see 5"] - paid["GPT, the page"]
+    rows = [
+        (name, f"{value:.2f}", f"{100 * (paid['6-grams, which see 5'] - value) / lead:.0f}")
+        for name, value in paid.items()
+    ]
+    words = "The first hundred pages of NetworkX; the lead over 6-grams in per cent of that with the whole page."
+    return section("How many tokens back it may look", words, ["tokens back", "bits", "lead"], rows)
+
+
+def places() -> str:
+    """The lead by the place on the page, and by its length."""
+    _, tokens, log_p = networkx()
+    ends = np.flatnonzero(tokens[1:] == 0)
+    lengths = np.diff(ends, prepend=-1)
+    place = np.concatenate([np.arange(n) for n in lengths])
+    rows, edges = [], [0, 5, 12, 25, 50, 100, 200]
+    for low, high in zip(edges, [*edges[1:], len(place)], strict=True):
+        here = (place >= low) & (place < high)
+        name = f"{low + 1} to {high}" if high <= edges[-1] else f"from {low + 1} on"
+        cost = [-log_p[who][here].mean() / np.log(2) for who in ("6-grams", "GPT")]
+        rows.append((name, f"{100 * here.mean():.0f}", *(f"{x:.2f}" for x in cost)))
+    words = f"All four hundred pages: half of them have at most {np.median(lengths):.0f} tokens. Bits for a token."
+    return section("Where on the page", words, ["tokens", "per cent", "6-grams", "GPT"], rows)
+
+
+def mixed() -> str:
+    """Both with the page looked up, by weights that are fitted on the other three hundred pages."""
+    texts, tokens, log_p = networkx()
+    ends = np.flatnonzero(tokens == 0)[::100]  # where each hundred begins and ends
+    columns: dict[str, list[float]] = {}
+    for i, (a, b) in enumerate(pairwise(ends)):
+        pages, inside = texts[100 * i : 100 * (i + 1)], slice(a, b)
+        outside = np.r_[0:a, b : len(tokens) - 1]
+        for name, x in log_p.items():
+            columns.setdefault(name, []).append(bits(x[inside], pages))
+            for m in range(3):
+                fitted = PageCache(m).fit(x[outside], tokens[1:][outside])
+                both = fitted.log_probabilities(x[inside], tokens[1:][inside])
+                columns.setdefault(f"{name} and page, {m}", []).append(bits(both, pages))
+    rows = [(name, *(f"{x:.2f}" for x in values)) for name, values in columns.items()]
+    words = "Mixed with exact matches of up to so many tokens further up on the page, by weights fitted on the other\n"
+    words += "three hundred pages."
+    names = ["", *(f"pages {100 * i + 1} to {100 * i + 100}" for i in range(4))]
+    return section("With the page looked up", words, names, rows)
+
+
+def shuffled() -> str:
+    """The same words in another order."""
+    texts = [" ".join(text.split()) for text in held_out_sample()[:100] if len(text.split()) > 30][:15]
+    orders = [
+        [" ".join(np.random.default_rng([seed, i]).permutation(text.split())) for i, text in enumerate(texts)]
+        for seed in range(4)
+    ]
+    rows = []
+    payers = {f"{k}-grams": partial(by_counting, k) for k in (1, 2, 3, 6)} | {"GPT": by_page}
+    for name, log_p in payers.items():
+        written, *mixed = (bits(log_p(some), some) for some in (texts, *orders))
+        rows.append((name, f"{written:.2f}", ", ".join(f"{x:.2f}" for x in mixed), f"{np.mean(mixed) - written:.2f}"))
+    words = (
+        "The first fifteen pages of more than thirty words, in one line each, and four times with the words shuffled."
+    )
+    return section("Shuffled words", words, ["", "as written", "shuffled", "lost"], rows)
+
+
+def by_counting(order: int, texts: Sequence[str]) -> np.ndarray:
+    """The log-probabilities of n-grams, page by page."""
+    return np.concatenate([counted(order).log_probabilities(encode(TOKENIZER, [text]))[1:] for text in texts])
+
+
+def packages() -> str:
+    """The first pages of packages that are neither trained on nor held out."""
+    trained_on()
+    weights = PageCache(2).fit(networkx()[2]["6-grams"], networkx()[1][1:])
+    before = "\0".join(documents()).encode()
+    alone, rows = len(lzma.compress(before, preset=9)), []
+    for name in (*HELD_OUT, *OTHERS):
+        texts = documents([name], seen=set(SEEN))[:60]
+        tokens = encode(TOKENIZER, texts)
+        n_grams, gpt = by_counting(6, texts), by_page(texts)
+        looked_up = weights.log_probabilities(n_grams, tokens[1:])
+        packed = 8 * (len(lzma.compress(before + "\0".join(texts).encode(), preset=9)) - alone)
+        n = sum(map(len, texts)) + len(texts)
+        paid = (bits(gpt, texts), bits(n_grams, texts), bits(looked_up, texts), packed / n)
+        rows.append((name, f"{n:,}", *(f"{x:.2f}" for x in paid)))
+    words = (
+        "The first sixty pages of each. The weights of the page are those of NetworkX; `xz` has packed before what\n"
+    )
+    words += "the others have read."
+    return section("Other packages", words, ["", "characters", "GPT", "6-grams", "6-grams and page", "xz"], rows)
+
+
+def repetitions() -> str:
+    """How often it says again what it has said, in a hundred tokens after the first twelve of a page."""
+    starts = [row[:12] for text in held_out_sample() if len(row := encode(TOKENIZER, [text])) > 120][:20]
+    prompts = torch.tensor(np.stack(starts))
+    rows = [("greedy", *repeated([greedy(MODEL, prompts, 100).tolist()]))]
+    for temperature in (0.5, 0.8, 1.0):
+        drawn = [sample(MODEL, prompts, 100, seed=seed, temperature=temperature).tolist() for seed in range(4)]
+        rows.append((f"temperature {temperature}", *repeated(drawn)))
+    people = [encode(TOKENIZER, [text])[12:112].tolist() for text in held_out_sample()]
+    rows.append(("what people wrote", *repeated([people])))
+    words = (
+        "Pieces of four tokens that stood in the same text before, in per cent, of texts with more than 40 tokens;\n"
+    )
+    words += "each temperature from four seeds. Twenty beginnings; all four hundred pages of people."
+    return section("What it writes", words, ["", "repeated", "texts that count"], rows)
+
+
+def repeated(runs: Sequence[Sequence[Sequence[int]]], n: int = 4) -> tuple[str, str]:
+    """The mean share for each run, and of how many texts."""
+    shares, counts = [], []
+    for rows in runs:
+        texts = [[token for token in row if token] for row in rows]
+        pieces = [[tuple(text[i : i + n]) for i in range(len(text) - n + 1)] for text in texts if len(text) > 40]
+        shares.append(f"{100 * np.mean([1 - len(set(some)) / len(some) for some in pieces]):.0f}")
+        counts.append(str(len(pieces)))
+    return ", ".join(shares), ", ".join(counts)
+
+
+def section(title: str, words: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A heading, what is measured, and a table."""
+    sides = ["---"] + ["---:"] * (len(names) - 1)
+    lines = [names, sides, *rows]
+    return f"## {title}\n\n{words}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
