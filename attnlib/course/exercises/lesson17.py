@@ -85,8 +85,9 @@ def _gap_case(rng, shape, size, share):
 
 
 def _shown_case(rng, shape):
-    lot = rng.permutation(np.r_[0.8, np.linspace(0.02, 0.98, shape[0] * shape[1] - 1)]).reshape(shape)
-    return rng.integers(3, 20, shape), (rng.random(shape) < 0.6) | (lot == 0.8), lot, rng.integers(20, 40, shape), 2
+    lot = rng.permutation(np.r_[0.8, 0.9, np.linspace(0.02, 0.98, shape[0] * shape[1] - 2)]).reshape(shape)
+    chosen = (rng.random(shape) < 0.6) | np.isin(lot, (0.8, 0.9))
+    return rng.integers(3, 20, shape), chosen, lot, rng.integers(20, 40, shape), 2
 
 
 def _moves(rng, n):
@@ -165,6 +166,11 @@ EXERCISES = [
                 "bits",
                 lambda log_p, tokens, chosen: _gap_loss(log_p, tokens, chosen) / np.log(2),
                 "These are bits. A loss is in nats, as log_p is: no division by ln 2.",
+            ),
+            Misconception(
+                "divided by the batch",
+                lambda log_p, tokens, chosen: _own(log_p, tokens)[chosen].sum() / len(tokens),
+                "You divided by the number of texts. Divide by the number of chosen positions.",
             ),
             Misconception(
                 "every gap with every token",
@@ -253,6 +259,27 @@ EXERCISES = [
                 "At exactly 0.8 the mask is shown no more: it is for lots below 0.8.",
             ),
             Misconception(
+                "0.9 still another",
+                lambda tokens, chosen, lot, another, mask: np.where(
+                    chosen & (lot < 0.8), mask, np.where(chosen & (lot >= 0.8) & (lot <= 0.9), another, tokens)
+                ),
+                "At exactly 0.9 the token itself is shown: another is for lots below 0.9.",
+            ),
+            Misconception(
+                "masks everywhere",
+                lambda tokens, chosen, lot, another, mask: np.where(
+                    lot < 0.8, mask, np.where(chosen & (lot >= 0.8) & (lot < 0.9), another, tokens)
+                ),
+                "You put the mask at positions that were not chosen. Both conditions need chosen.",
+            ),
+            Misconception(
+                "a tenth, a tenth, eight tenths",
+                lambda tokens, chosen, lot, another, mask: np.where(
+                    chosen & (lot < 0.1), another, np.where(chosen & (lot >= 0.2), mask, tokens)
+                ),
+                "The shares are right, the ends of the scale are not: the mask is where lot is below 0.8.",
+            ),
+            Misconception(
                 "mask and another exchanged",
                 lambda tokens, chosen, lot, another, mask: np.where(
                     chosen & (lot < 0.8), another, np.where(chosen & (lot < 0.9), mask, tokens)
@@ -315,6 +342,17 @@ EXERCISES = [
                 "These are probabilities already, not scores. To make them sum to one, divide by their sum.",
             ),
             Misconception(
+                "divided by the largest",
+                lambda moves, left, right: moves[left] * moves[:, right] / (moves[left] * moves[:, right]).max(),
+                "You divided by the largest. A distribution sums to one: divide by the sum.",
+            ),
+            Misconception(
+                "divided by the pair",
+                lambda moves, left, right: moves[left] * moves[:, right] / moves[left, right],
+                "You divided by how often right follows left directly. There is a word between them: divide by the "
+                "sum over all words that it may be.",
+            ),
+            Misconception(
                 "two steps from left",
                 lambda moves, left, right: moves[left] @ moves,
                 "This is what stands two places after left. right is known: ask for the word between.",
@@ -337,7 +375,7 @@ EXERCISES = [
         reference=_text_row,
         cases=lambda rng: [
             (rng.normal(size=(len(lengths), n, 4)) + 1, np.arange(n) < np.array(lengths)[:, None])
-            for lengths, n in (((3, 6, 1), 6), ((2, 4), 5))
+            for lengths, n in (((3, 4, 1, 2), 4), ((2, 4), 5))
         ],
         hints=(
             "What stands in the rows of the padding must have no effect: neither on the sum nor on the number.",
@@ -386,6 +424,18 @@ EXERCISES = [
                 "You took the largest number of each column. Here it is to be the mean.",
             ),
             Misconception(
+                "keepdims forgotten",
+                lambda rows, real: (rows * real[..., None]).sum(axis=1) / real.sum(axis=1),
+                "real.sum(axis=1) has one axis, (batch,), and NumPy lines it up with the last axis of (batch, d). "
+                "Keep an axis for d: real.sum(axis=1, keepdims=True).",
+            ),
+            Misconception(
+                "no axis for d",
+                lambda rows, real: (rows * real).sum(axis=1) / real.sum(axis=1, keepdims=True),
+                "real is (batch, n), and NumPy lines it up with the last two axes of (batch, n, d). Give it an axis "
+                "for d: real[..., None].",
+            ),
+            Misconception(
                 "all real rows",
                 lambda rows, real: (rows * real[..., None]).sum(axis=1) / real.sum(),
                 "You divided by the real rows of all texts together. Each text has a number of its own: "
@@ -429,6 +479,21 @@ EXERCISES = [
                 "the first rows",
                 _first_rows,
                 "You took the first rows of the weights. The queries are the positions in `queries`.",
+            ),
+            Misconception(
+                "the wrong ones",
+                lambda weights, queries, keys, right: 1 - _share(weights, queries, keys, right),
+                "This is the share of queries that point to a wrong key.",
+            ),
+            Misconception(
+                "divided by the keys",
+                lambda weights, queries, keys, right: _share(weights, queries, keys, right) * len(queries) / len(keys),
+                "You divided by the number of keys. Divide by that of the queries.",
+            ),
+            Misconception(
+                "the largest weights",
+                lambda weights, queries, keys, right: weights[np.ix_(queries, keys)].max(axis=1).mean(),
+                "This is the mean of the largest weights. Ask where they lie: argmax, and whether that key is right.",
             ),
             Misconception(
                 "a count",
