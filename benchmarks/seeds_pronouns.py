@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from machine import described
@@ -59,7 +58,9 @@ GLANCE = {
     "both closed": ("The noun closed", "both"),
     "and *it* hidden": ("The noun closed", "both, it hidden"),
 }
-GLANCE_WORDS = "From the tables below. The weight on the place, of *it*: when it is the answer, and when it is not."
+GLANCE_WORDS = """\
+From the tables below. First the weight on the place in the row of *it*: when it is the answer, and when it is not. With
+another noun, in what was written or in what is read: the pronouns that change."""
 TAGGERS = """
 ## Taggers
 
@@ -246,7 +247,7 @@ class Tagger(nn.Module):
         body = translation.translator(corpus, seed=seed, n_heads=1, **SIZES)
         self.words, self.encoder, self.answer = body.source_embedding, body.encoder, nn.Linear(48, n_answers)
 
-    def forward(self, source: Tensor, it: Tensor, weights: bool = False) -> tuple[Tensor, Any]:
+    def forward(self, source: Tensor, it: Tensor, weights: bool = False) -> tuple[Tensor, Sequence[Tensor]]:
         """Logits, and the maps of both layers."""
         rows, alphas = self.encoder(self.words(source), mask=(source != 0)[:, None], weights=weights)
         return self.answer(rows[torch.arange(len(source)), it]), alphas
