@@ -59,8 +59,8 @@ GLANCE = {
     "and *it* hidden": ("The noun closed", "both, it hidden"),
 }
 GLANCE_WORDS = """\
-From the tables below. First the weight on the place in the row of *it*: when it is the answer, and when it is not. With
-another noun, in what was written or in what is read: the pronouns that change."""
+From the tables below. First the weight on the place in the row of *it*: when it is the answer, and when it is not.
+With another noun, in what was written or in what is read: the pronouns that change."""
 TAGGERS = """
 ## Taggers
 

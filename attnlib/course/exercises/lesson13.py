@@ -190,14 +190,14 @@ EXERCISES = [
             Misconception(
                 "softmax of the weights",
                 _softmax_again,
-                "You put the weights through a softmax. They have been through one, and a second flattens them. Divide "
-                "the row that was cut by its sum.",
+                "You put the weights through a softmax. They have been through one, and a second flattens them. "
+                "Divide the row that was cut by its sum.",
             ),
             Misconception(
                 "softmax of the row",
                 _softmax_of_the_row,
-                "You put the row through a softmax again. That flattens it: what is left would not grow in proportion. "
-                "Divide it by its sum.",
+                "You put the row through a softmax again. That flattens it: what is left would not grow in "
+                "proportion. Divide it by its sum.",
             ),
         ],
     ),
@@ -278,8 +278,8 @@ EXERCISES = [
             Misconception(
                 "first and later exchanged",
                 _the_other_order,
-                "You closed all the others in the first layer and the source in the later ones. In the first, only the "
-                "source's row holds it; later any other row may.",
+                "You closed all the others in the first layer and the source in the later ones. In the first, only "
+                "the source's row holds it; later any other row may.",
             ),
         ],
     ),
