@@ -130,6 +130,7 @@ def runs(
     *,
     title: str,
     labels: Labels,
+    names: Sequence[str] | None = None,
     reference: Mapping[str, float] | None = None,
     log: bool = False,
     from_zero: bool = True,
@@ -137,21 +138,28 @@ def runs(
 ) -> Picture:
     """One dot a run for each entry of ``{name: results}``, and a bar at their median.
 
-    ``reference`` are levels ``{name: height}`` that are known without a run, as dashed lines. With ``share`` the axis
-    goes from none to all, 0 to 1.
+    With ``names``, one for each run, every run has a colour and a mark of its own, and there is no bar. ``reference``
+    are levels ``{name: height}`` that are known without a run, as dashed lines. With ``share`` the axis goes from none
+    to all, 0 to 1.
 
     >>> runs({"a": [1, 2], "b": [3, 4]}, title="b wins twice", labels=("", "points"), reference={"none": 0})
     b wins twice. One plot. Up: points. Lines: none. Dots: 2 and 2.
+    >>> runs({"a": [1, 4], "b": [4, 1]}, title="Each wins once", labels=("", "points"), names=["run 0", "run 1"])
+    Each wins once. One plot. Up: points. Lines: run 0, run 1. Dots: 2 and 2.
     """
     fig, ax = new_figure(max(5, min(10, 1.4 * len(results) + 1)), 3.8)
-    for i, values in enumerate(results.values()):
+    for i, values in enumerate(() if names else results.values()):
         ax.scatter(
             i + 0.3 * (np.arange(len(values)) + 0.5) / len(values) - 0.15, values, s=40, color=CYCLE[0], alpha=0.8
         )
         ax.hlines(np.median(values), i - 0.3, i + 0.3, color=INK, linewidth=1.5)
+    for k, name in enumerate(names or ()):
+        places = np.arange(len(results)) + 0.6 * ((k + 0.5) / len(names) - 0.5)
+        values = [of_runs[k] for of_runs in results.values()]
+        ax.scatter(places, values, s=55, color=CYCLE[k], marker="osD^vP"[k % 6], label=name, clip_on=False)
     for i, (name, height) in enumerate((reference or {}).items()):
         ax.axhline(height, color=PALE, linestyle=["--", ":", "-."][i % 3], label=name, zorder=0)
-    if reference:
+    if reference or names:
         ax.legend(fontsize=9.5)
     ax.set_xticks(range(len(results)), results)
     label(ax, labels)

@@ -46,6 +46,32 @@ def _score_of_zero(weights, i, j):
     return masked_softmax(scores)
 
 
+def _swapped(weights, i, j):
+    closed = weights.copy()
+    closed[j, i] = 0
+    closed[j] /= closed[j].sum()
+    return closed
+
+
+def _infinite(weights, i, j):
+    closed = weights.copy()
+    closed[i, j] = -np.inf
+    closed[i] /= closed[i].sum()
+    return closed
+
+
+def _softmax_again(weights, i, j):
+    scores = weights.copy()
+    scores[i, j] = -np.inf
+    return masked_softmax(scores)
+
+
+def _softmax_of_the_row(weights, i, j):
+    closed = weights.copy()
+    closed[i] = _softmax_again(weights, i, j)[i]
+    return closed
+
+
 def _closed(n_layers, n, target, source):
     closed = np.zeros((n_layers, n, n), dtype=bool)
     closed[0, target, source] = True  # only the source's own row holds it so far
@@ -57,6 +83,33 @@ def _closed(n_layers, n, target, source):
 def _marked(n_layers, n, place):
     closed = np.zeros((n_layers, n, n), dtype=bool)
     closed[place] = True
+    return closed
+
+
+def _for_every_row(n_layers, n, target, source):
+    return _marked(n_layers, n, (slice(None), slice(None), source))
+
+
+def _every_row_first(n_layers, n, target, source):
+    return _closed(n_layers, n, target, source) | _marked(n_layers, n, (0, slice(None), source))
+
+
+def _every_row_later(n_layers, n, target, source):
+    closed = _marked(n_layers, n, (slice(1, None),)) & ~np.eye(n, dtype=bool)
+    closed[0, target, source] = True
+    return closed
+
+
+def _all_but_the_source(n_layers, n, target, source):
+    closed = _closed(n_layers, n, target, source)
+    closed[1:, target, source] = False
+    return closed
+
+
+def _the_other_order(n_layers, n, target, source):
+    closed = _marked(n_layers, n, (slice(1, None), target, source))
+    closed[0, target] = True
+    closed[0, target, target] = False
     return closed
 
 
@@ -87,7 +140,7 @@ EXERCISES = [
         reference=_cut,
         cases=lambda rng: [
             (masked_softmax(rng.normal(size=(3, 5))), 1, 4),
-            (masked_softmax(rng.normal(size=(4, 3))), 3, 0),
+            (masked_softmax(rng.normal(size=(4, 3))), 2, 0),
         ],
         hints=(
             "Two steps: what closes the entry, and what makes the row sum to one again?",
@@ -122,6 +175,29 @@ EXERCISES = [
                 _score_of_zero,
                 "You set the score to 0, and exp(0) is 1: the entry is wide open. Lesson 09 has this one. The weight "
                 "must be 0, the score minus infinity.",
+            ),
+            Misconception(
+                "rows and columns exchanged",
+                _swapped,
+                "You closed the entry (j, i). Rows are queries: the entry where i reads j is weights[i, j].",
+            ),
+            Misconception(
+                "a weight of minus infinity",
+                _infinite,
+                "You wrote minus infinity into a weight. That closes a score, before the softmax; a weight is closed "
+                "by 0.",
+            ),
+            Misconception(
+                "softmax of the weights",
+                _softmax_again,
+                "You put the weights through a softmax. They have been through one, and a second flattens them. "
+                "Divide the row that was cut by its sum.",
+            ),
+            Misconception(
+                "softmax of the row",
+                _softmax_of_the_row,
+                "You put the row through a softmax again. That flattens it: what is left would not grow in "
+                "proportion. Divide it by its sum.",
             ),
         ],
     ),
@@ -178,6 +254,33 @@ EXERCISES = [
                 ),
                 "You closed the target's own entry too. Its row holds nothing of the source, and was to stay open.",
             ),
+            Misconception(
+                "the source for every row",
+                _for_every_row,
+                "You closed the source for every row. Close entries in the row of the target only.",
+            ),
+            Misconception(
+                "the first layer for every row",
+                _every_row_first,
+                "In the first layer you closed the source for every row. Close entries in the row of the target only: "
+                "what the others have read may not reach it later.",
+            ),
+            Misconception(
+                "every row later",
+                _every_row_later,
+                "In the later layers you closed every row. Close entries in the row of the target only.",
+            ),
+            Misconception(
+                "all but the source later",
+                _all_but_the_source,
+                "In the later layers you left the source open. Its own row still holds it, there as in the first.",
+            ),
+            Misconception(
+                "first and later exchanged",
+                _the_other_order,
+                "You closed all the others in the first layer and the source in the later ones. In the first, only "
+                "the source's row holds it; later any other row may.",
+            ),
         ],
     ),
     Exercise(
@@ -204,7 +307,8 @@ EXERCISES = [
             Misconception(
                 "of all answers",
                 lambda said, right: abs(np.subtract(*[((said != right) & (right == a)).mean() for a in (0, 1)])),
-                "You divided by all answers. Each group has its own size: take the mean within it.",
+                "You divided by all answers, or compared the shares of ones, which comes to the same. Each group has "
+                "its own size: take the mean within it.",
             ),
             Misconception(
                 "what it says more often",
@@ -215,6 +319,21 @@ EXERCISES = [
                 "signed",
                 lambda said, right: np.subtract(*_shares(said, right)),
                 "The sign says which of the two is the habit. Asked is the larger minus the smaller.",
+            ),
+            Misconception(
+                "the larger alone",
+                lambda said, right: max(_shares(said, right)),
+                "That is the larger share. A model that is always wrong would get 1 too: take the smaller away.",
+            ),
+            Misconception(
+                "the sum",
+                lambda said, right: sum(_shares(said, right)),
+                "You added the two shares. A guesser would get 1 as well as who always says the same: subtract.",
+            ),
+            Misconception(
+                "counts",
+                lambda said, right: abs(np.subtract(*[((said != right) & (right == a)).sum() for a in (0, 1)])),
+                "You counted the wrong answers. The groups differ in size: take the share within each.",
             ),
         ],
     ),
