@@ -19,8 +19,8 @@ from attnlib.training import fit
 
 DRAWS, DEPTH, AFTER = range(12), 24, (3, 12, 24)
 SETTINGS = {  # rate, steps, steps of warm-up, seeds
-    "0.006, no warm-up": (0.006, 180, 1, range(5)),
-    "0.006, warm-up": (0.006, 180, 60, range(5)),
+    "0.006, no warm-up": (0.006, 180, 1, range(9)),
+    "0.006, warm-up": (0.006, 180, 60, range(9)),
     "0.006, no warm-up, 540 steps": (0.006, 540, 1, range(5)),
     "0.001, no warm-up, 400 steps": (0.001, 400, 1, range(5)),
 }
