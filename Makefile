@@ -60,9 +60,10 @@ slides: .venv/slides ## make a deck of each lesson, in slides/_build (PDF=1 prin
 bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md
 	KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
 
-seeds: .venv/tester ## train models of lessons 05, 12, 13, 17 to 19 and 21 to 23 from several seeds each, and write benchmarks/SEEDS*.md
+seeds: .venv/tester ## train models of lessons 05, 10, 12, 13, 17 to 19 and 21 to 23 from several seeds each, and write benchmarks/SEEDS*.md
 	$(PY) benchmarks/seeds.py
 	$(PY) benchmarks/seeds_recurrent.py
+	$(PY) benchmarks/seeds_blocks.py
 	$(PY) benchmarks/seeds_pronouns.py
 	$(PY) benchmarks/seeds_gaps.py
 	$(PY) benchmarks/seeds_in_words.py

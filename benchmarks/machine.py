@@ -19,4 +19,6 @@ def described(*packages: str) -> str:
     versions = {"Python": platform.python_version(), "torch": torch.__version__, "NumPy": version("numpy")}
     said = ", ".join(f"{name} {v}" for name, v in (versions | {name: version(name) for name in packages}).items())
     capability = torch.backends.cpu.get_cpu_capability()
-    return f"{model} ({capability}), {os.cpu_count()} cores, {torch.get_num_threads()} threads; {said}"
+    n_threads = torch.get_num_threads()
+    used = "1 thread" if n_threads == 1 else f"{n_threads} threads"
+    return f"{model} ({capability}), {os.cpu_count()} cores, {used}; {said}"

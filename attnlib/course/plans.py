@@ -124,8 +124,9 @@ def _row(number: int, lecture: Lecture) -> str:
 _HEAD = """\
 # Teaching with it
 
-Minutes are those of a reader who does the exercises. Before each meeting the room votes on a sentence of the
-[ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
+Minutes are for reading, running the cells and a first try at each exercise. Who works all exercises of a lesson out
+should add about half an hour to it, as one reader estimated for lesson 10. Before each meeting the room votes on a
+sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
 
 _TAIL = """\
 ## In the room

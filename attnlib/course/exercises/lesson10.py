@@ -7,6 +7,8 @@ import numpy as np
 from attnlib.core.attention import attention
 from attnlib.course.exercises.exercise import Exercise, Misconception
 
+KINDS = "post-norm", "pre-norm", "no residual", "no norm"
+
 
 def _layer_norm(x, eps=1e-5):
     mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
@@ -27,6 +29,17 @@ def _over(x, real, eps, axes):
     mean = (weights * x).sum(axis=axes, keepdims=True) / count
     variance = (weights * (x - mean) ** 2).sum(axis=axes, keepdims=True) / count
     return weights * (x - mean) / np.sqrt(variance + eps)
+
+
+def _zeros_in_variance(x, real, eps):
+    centred = np.where(real[..., None], x - x[real].mean(axis=0), 0)
+    return centred / np.sqrt((centred**2).mean(axis=(0, 1)) + eps)
+
+
+def _means_of_sequences(x, real, eps):
+    means = np.mean([row[here].mean(axis=0) for row, here in zip(x, real, strict=True)], axis=0)
+    variances = np.mean([row[here].var(axis=0) for row, here in zip(x, real, strict=True)], axis=0)
+    return np.where(real[..., None], (x - means) / np.sqrt(variances + eps), 0)
 
 
 def _fold(g, b, W, c):
@@ -56,8 +69,19 @@ def _diagnosis(layer, d):
     return "no norm"
 
 
+def _same_kind(wanted, named):
+    if named == wanted:
+        return True
+    if isinstance(named, str) and named not in KINDS:
+        return f"{named!r} is none of the four names. They are {', '.join(map(repr, KINDS))}."
+    return False
+
+
 def _box(rng, kind, d):
-    """A sublayer of this kind around a random network that mixes positions too, and saturates nowhere."""
+    """A sublayer of this kind around a random network that mixes positions too, and saturates nowhere.
+
+    Its normalisation adds next to nothing to the variance, so that what should be equal is, to many digits.
+    """
     w_in, w_out = rng.normal(size=(d, 2 * d)) / np.sqrt(d), rng.normal(size=(2 * d, d)) / np.sqrt(d)
     shift = rng.normal(size=2 * d)
 
@@ -65,9 +89,9 @@ def _box(rng, kind, d):
         return np.maximum(0, (x + x.mean(axis=-2, keepdims=True)) @ w_in + shift) @ w_out
 
     return {
-        "post-norm": lambda x: _layer_norm(x + f(x)),
-        "pre-norm": lambda x: x + f(_layer_norm(x)),
-        "no residual": lambda x: f(_layer_norm(x)),
+        "post-norm": lambda x: _layer_norm(x + f(x), 1e-12),
+        "pre-norm": lambda x: x + f(_layer_norm(x, 1e-12)),
+        "no residual": lambda x: f(_layer_norm(x, 1e-12)),
         "no norm": lambda x: x + f(x),
     }[kind]
 
@@ -157,6 +181,39 @@ EXERCISES = [
                 ),
                 "You divided by the number of words less one. A normalisation divides by their number.",
             ),
+            Misconception(
+                "zeros counted in the variance",
+                _zeros_in_variance,
+                "Your mean is right. In the variance you counted the zeros of the padding too: divide the sum of "
+                "squares by the number of words.",
+            ),
+            Misconception(
+                "no eps",
+                lambda x, real, eps: _batch_norm(x, real, 0),
+                "eps is missing: add it to the variance, under the root.",
+            ),
+            Misconception(
+                "divided by the variance",
+                lambda x, real, eps: np.where(real[..., None], (x - x[real].mean(0)) / (x[real].var(0) + eps), 0),
+                "You divided by the variance. Divide by its root, the standard deviation.",
+            ),
+            Misconception(
+                "only the words",
+                lambda x, real, eps: _batch_norm(x, real, eps)[real],
+                "These are the right rows, without the padding. Put them back in their places in an array like x, "
+                "with zeros elsewhere.",
+            ),
+            Misconception(
+                "each position by itself",
+                lambda x, real, eps: _over(x, real, eps, (0,)),
+                "You took the mean over sequences only, for each position by itself. All real positions share one.",
+            ),
+            Misconception(
+                "means of sequences",
+                _means_of_sequences,
+                "You took mean and variance of each sequence first, and then their means. All words count alike: "
+                "take them over x[real] at once.",
+            ),
         ],
     ),
     Exercise(
@@ -165,7 +222,7 @@ EXERCISES = [
         reference=_fold,
         cases=lambda rng: [
             (rng.normal(size=d) + 1, rng.normal(size=d), rng.normal(size=(d, out)), rng.normal(size=out))
-            for d, out in ((4, 4), (3, 5))
+            for d, out in ((4, 4), (7, 7))  # square, so that g * W raises nothing
         ],
         hints=(
             "Write the whole out: (y * g + b) @ W + c. Multiply out the bracket.",
@@ -177,7 +234,7 @@ EXERCISES = [
                 "columns scaled",
                 lambda g, b, W, c: (g * W, b @ W + c),
                 "You scaled the columns of W. Row i of W is what feature i is multiplied by, so g[i] belongs to row "
-                "i. (When W is square, NumPy does not complain.)",
+                "i. (W is square here, so NumPy does not complain.)",
             ),
             Misconception(
                 "shift forgotten",
@@ -199,6 +256,21 @@ EXERCISES = [
                 "divided",
                 lambda g, b, W, c: (W / g[:, None], b @ W + c),
                 "You divided by the scale. Multiply: the new matrix does what scale and matrix did together.",
+            ),
+            Misconception(
+                "shift not sent through",
+                lambda g, b, W, c: (g[:, None] * W, c + b),
+                "You added b to c. The shift comes before the linear layer, so it goes through W: b @ W + c.",
+            ),
+            Misconception(
+                "exchanged",
+                lambda g, b, W, c: (b @ W + c, g[:, None] * W),
+                "The matrix comes first, then the constant: return W', c'.",
+            ),
+            Misconception(
+                "shift taken off",
+                lambda g, b, W, c: (g[:, None] * W, c - b @ W),
+                "You took b @ W off. The shift is added, so what comes of it is added too.",
             ),
         ],
     ),
@@ -263,6 +335,27 @@ EXERCISES = [
                 lambda x, attend, network, norm: x + network(norm(attend(norm(x)))),
                 "One residual stands around both. Each sublayer has its own.",
             ),
+            Misconception(
+                "second residual forgotten",
+                lambda x, attend, network, norm: network(norm(x + attend(norm(x)))),
+                "The residual around attention is there. The one around the network is missing.",
+            ),
+            Misconception(
+                "second residual from the start",
+                lambda x, attend, network, norm: x + network(norm(x + attend(norm(x)))),
+                "Your second residual adds the layer's input. Add what the network's half began with, which has "
+                "attention in it already.",
+            ),
+            Misconception(
+                "norm in the stream once",
+                lambda x, attend, network, norm: (lambda h: h + network(norm(h)))(norm(x) + attend(norm(x))),
+                "In the first half you added the normalised x. The stream itself stays as it is: x + f(norm(x)).",
+            ),
+            Misconception(
+                "no network",
+                lambda x, attend, network, norm: x + attend(norm(x)),
+                "This is the first half, attention. The network comes after it in the same way.",
+            ),
         ],
     ),
     Exercise(
@@ -307,6 +400,22 @@ EXERCISES = [
                 lambda d, f: _parameters(d, f) - d * f - d,
                 "The network has two matrices: into the hidden layer, and out of it.",
             ),
+            Misconception(
+                "twelve squares",
+                lambda d, f: 12 * d**2,
+                "These are the matrices alone, for a network of d_ff = 4 d_model. Use d_ff, and add the biases and "
+                "the normalisations.",
+            ),
+            Misconception(
+                "four times as wide",
+                lambda d, f: _parameters(d, 4 * d),
+                "You took it for granted that d_ff is 4 d_model. That is customary, and not so here in one case.",
+            ),
+            Misconception(
+                "one bias",
+                lambda d, f: _parameters(d, f) - d,
+                "d_model are missing: one bias, of one of attention's four matrices or of the network's last.",
+            ),
         ],
     ),
     Exercise(
@@ -314,6 +423,7 @@ EXERCISES = [
         title="What is in the box?",
         reference=_diagnosis,
         cases=_boxes,
+        compare=_same_kind,
         hints=(
             "What does a normalisation do to the size of what it gets? Send rows in, and a thousand times the same.",
             "Post-norm gives rows of mean 0 and standard deviation 1. Without a residual the input's size makes no "
@@ -330,6 +440,24 @@ EXERCISES = [
                 "always pre-norm",
                 lambda layer, d: "pre-norm",
                 "You answered pre-norm whatever the box did. Send something in, and look at what comes out.",
+            ),
+            Misconception(
+                "always no residual",
+                lambda layer, d: "no residual",
+                "You answered no residual whatever the box did. Send something in, and look at what comes out.",
+            ),
+            Misconception(
+                "always no norm",
+                lambda layer, d: "no norm",
+                "You answered no norm whatever the box did. If your code compares, does it ask for the right thing, "
+                "and for equality of floats to the last digit? np.allclose is what you want.",
+            ),
+            Misconception(
+                "post-norm not found",
+                lambda layer, d: (lambda found: "no norm" if found == "post-norm" else found)(_diagnosis(layer, d)),
+                "Yours tells three of them, and calls post-norm 'no norm'. After post-norm every row has mean 0 and "
+                "standard deviation 1: x.std(axis=1), which divides by d and not by d - 1 (no ddof=1, and "
+                "not torch's).",
             ),
             Misconception(
                 "it grows, so there is no norm",

@@ -21,6 +21,19 @@ def _padding(lengths, batch_size):
     return 1 - lengths.sum() / sum(len(batch) * batch.max() for batch in batches)
 
 
+def _full(lengths, batch_size):
+    return 1 - lengths.sum() / sum(batch_size * batch.max() for batch in _batches(lengths, batch_size))
+
+
+def _split(lengths, batch_size):
+    batches = np.array_split(lengths, -(-len(lengths) // batch_size))
+    return 1 - lengths.sum() / sum(len(batch) * batch.max() for batch in batches)
+
+
+def _padded(lengths, batch_size):
+    return sum((batch < batch.max()).sum() for batch in _batches(lengths, batch_size)) / len(lengths)
+
+
 def _dropped(lengths, batch_size):
     return _padding(lengths[: len(lengths) // batch_size * batch_size], batch_size)
 
@@ -71,16 +84,22 @@ MOST = 30
 
 
 def _found(numbers):
-    """Which of the faults a test set shows: 1 or 0 for each."""
-    numbers = [int(n) if int(n) == n else n for n in numbers]
-    if odd := [n for n in numbers if not (isinstance(n, int) and 0 <= n <= 999_999)]:
-        raise ValueError(f"whole numbers from 0 to 999,999 are needed; {odd[0]} is none")
+    """Which of the faults a test set shows, 1 or 0 for each; or a sentence about why it is none."""
+    if not isinstance(numbers, list | tuple | set | range | np.ndarray) or getattr(numbers, "ndim", 1) != 1:
+        return "A list of numbers is asked for, as [3, 40, 500]."
+    for n in numbers:
+        if isinstance(n, str):
+            return f"{n!r} is a string. Give the numbers themselves, without quotation marks."
+        if not (isinstance(n, int | float | np.number) and 0 <= n <= 999_999 and int(n) == n):
+            return f"{n} is no whole number from 0 to 999,999."
     if len(numbers) > MOST:
-        raise ValueError(f"{len(numbers)} numbers are too many; {MOST} are allowed")
-    return np.array([any(fault(n) for n in numbers) for fault in FAULTS.values()], dtype=float)
+        return f"{len(numbers)} numbers came; {MOST} are allowed."
+    return np.array([any(fault(int(n)) for n in numbers) for fault in FAULTS.values()], dtype=float)
 
 
 def _enough(wanted, found):
+    if isinstance(found, str):
+        return found
     if np.array_equal(wanted, found):
         return True
     names = [name for name, yes in zip(FAULTS, found, strict=True) if yes]
@@ -98,8 +117,7 @@ def _test_set():
     return every_length + nothing_follows + gaps_and_ones
 
 
-def _aligned(rng):
-    n_words, n_morphemes = 6, 8
+def _aligned(rng, n_words, n_morphemes):
     alignment = np.stack([rng.permutation(n_morphemes)[:n_words] for _ in range(5)])
     scores = rng.normal(size=(5, n_words, n_morphemes))
     scores += 6 * (np.arange(n_morphemes) == alignment[..., None]) * (rng.random((5, n_words, 1)) < 0.7)
@@ -151,13 +169,34 @@ EXERCISES = [
                 _dropped,
                 "The last batch, which is smaller, is missing.",
             ),
+            Misconception(
+                "last batch full",
+                _full,
+                "You counted the last batch as a full one. It has only the sequences that are left.",
+            ),
+            Misconception(
+                "batches made even",
+                _split,
+                "Your batches are made as even as possible, as np.array_split does it. Each has batch_size sequences, "
+                "and the last has what is left.",
+            ),
+            Misconception(
+                "per cent",
+                lambda lengths, batch_size: 100 * _padding(lengths, batch_size),
+                "This is the share in per cent. Give it from 0 to 1.",
+            ),
+            Misconception(
+                "sequences",
+                _padded,
+                "This is the share of sequences that are padded. Count the places.",
+            ),
         ],
     ),
     Exercise(
         id="12.2",
         title="Weights against the alignment",
         reference=_hits,
-        cases=lambda rng: [_aligned(rng) for _ in range(3)],
+        cases=lambda rng: [_aligned(rng, *sizes) for sizes in ((6, 8), (7, 7), (5, 9))],
         hints=(
             "For each word: where is its largest weight?",
             "Compare it with alignment, and take the mean over the words that are there.",
@@ -195,6 +234,23 @@ EXERCISES = [
                 lambda weights, alignment: 1 - _hits(weights, alignment),
                 "This is the share of misses.",
             ),
+            Misconception(
+                "place 0 left out",
+                lambda weights, alignment: _is_hit(weights, alignment)[alignment > 0].mean(),
+                "Words that translate the first morpheme are missing: 0 is a place too. Only -1 says that there is "
+                "no word, so keep alignment >= 0.",
+            ),
+            Misconception(
+                "wrong axis",
+                lambda weights, alignment: (weights.argmax(axis=1) == alignment)[alignment >= 0].mean(),
+                "You looked for the word with the largest weight at each morpheme. A row belongs to a word: look for "
+                "the largest along the last axis.",
+            ),
+            Misconception(
+                "how many",
+                lambda weights, alignment: (_is_hit(weights, alignment) & (alignment >= 0)).sum(),
+                "This is how many words hit. Divide by how many there are.",
+            ),
         ],
     ),
     Exercise(
@@ -214,20 +270,23 @@ EXERCISES = [
             Misconception(
                 "drawn like the training set",
                 lambda: np.random.default_rng(0).integers(100_000, 1_000_000, size=30).tolist(),
-                "All six pass. These numbers are like those that nearly every test set drawn uniformly holds: long, "
-                "and with something in every place. The faults are elsewhere.",
+                "All six translators pass your test: it has none of the numbers that they get wrong. So does nearly "
+                "every set drawn uniformly, whose numbers are long, with something in every place. The faults are "
+                "elsewhere.",
             ),
             Misconception(
                 "only short ones",
                 lambda: [*range(1, 20), 20, 30, 40, 50],
-                "The numbers below a hundred find one of the six translators. The faults of the others are at other "
-                "lengths, or where a number stops short. (And there is one number below all of these.)",
+                "Of the six translators your numbers find one, that which is wrong about one to ninety nine. The "
+                "faults of the others are at other lengths, or where a number stops short. (And there is one number "
+                "below all of these.)",
             ),
             Misconception(
                 "powers of ten",
                 lambda: [10**i for i in range(6)],
-                "Powers of ten find three of the six: short ones, a hundred with nothing after it, and a thousand "
-                "with nothing after it. A number may also have a gap in the middle, or a special beginning.",
+                "Your numbers find three of the six, as the powers of ten do: those that are wrong about short ones, "
+                "a hundred with nothing after it, and a thousand with nothing after it. A number may also have a gap "
+                "in the middle, or a special beginning. And which is the smallest of all?",
             ),
         ],
     ),
@@ -267,6 +326,16 @@ EXERCISES = [
                 "few count more",
                 lambda means, counts: (means / counts).sum() / (1 / counts).sum(),
                 "You weighted by one over the count, so that few tokens count more. Weigh each mean by its count.",
+            ),
+            Misconception(
+                "the sum",
+                lambda means, counts: (means * counts).sum(),
+                "This is the sum over all tokens. Divide it by how many tokens there are.",
+            ),
+            Misconception(
+                "divided by the means",
+                lambda means, counts: (means * counts).sum() / means.sum(),
+                "You divided by the sum of the means. Divide by the number of tokens, counts.sum().",
             ),
         ],
     ),

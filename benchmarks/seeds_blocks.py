@@ -1,0 +1,159 @@
+"""What lesson 10 leaves out of a layer, several seeds each. ``make seeds`` writes ``SEEDS_BLOCKS.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import nan
+from pathlib import Path
+
+import torch
+from machine import described
+from tables import listed, table
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, layer_norm
+from tqdm import tqdm
+
+from attnlib import MultiHeadAttention, tasks
+from attnlib.nn import FeedForward
+from attnlib.training import fit
+
+DRAWS, DEPTH, AFTER = range(12), 24, (3, 12, 24)
+SETTINGS = {  # rate, steps, steps of warm-up, seeds
+    "0.006, no warm-up": (0.006, 180, 1, range(9)),
+    "0.006, warm-up": (0.006, 180, 60, range(9)),
+    "0.006, no warm-up, 540 steps": (0.006, 540, 1, range(5)),
+    "0.001, no warm-up, 400 steps": (0.001, 400, 1, range(5)),
+}
+torch.set_default_dtype(torch.float64)
+
+HEAD = f"""\
+# What stands around attention: several seeds each
+
+Made by `make seeds`, on {described()}.
+
+## How different 16 words stay
+
+Random rows of 64 numbers through {DEPTH} layers with fresh weights, {len(DRAWS)} draws of both. The spread is the size
+of what is left of the words when their mean is taken off, compared with what was there. Lowest and highest of the
+draws, 1e-12 standing for less. The first draw is the lesson's.
+
+"""
+
+TRAINED = """
+## What learns
+
+Stacks of six layers learn to say which of eight symbols stood one place back. Mean loss of the last 20 steps, a number
+a seed, seeds from 0 on; 180 steps where nothing else is said, a warm-up of 60. Guessing has 2.08, the symbols without
+their order 1.82. "nan" stands where the gradient was no finite number before the end.
+
+"""
+
+
+def normal(x: Tensor) -> Tensor:
+    """Layer normalisation without scale and shift."""
+    return layer_norm(x, x.shape[-1:])
+
+
+WAYS: dict[str, Callable[..., Tensor]] = {
+    "norm(f(x))": lambda x, f: normal(f(x)),
+    "x + f(x)": lambda x, f: x + f(x),
+    "post-norm": lambda x, f: normal(x + f(x)),
+    "pre-norm": lambda x, f: x + f(normal(x)),
+}
+KINDS: dict[str, Callable[..., Tensor]] = {
+    "attention": lambda x, attend, network: attend(x),
+    "attention, network": lambda x, attend, network: network(attend(x)),
+    "network alone": lambda x, attend, network: network(x),
+    "attention, normalised": lambda x, attend, network: normal(attend(x)),
+    "x + attention": lambda x, attend, network: x + attend(x),
+    "norm(x + attention)": lambda x, attend, network: normal(x + attend(x)),
+    "x + attention of the normalised x": lambda x, attend, network: x + attend(normal(x)),
+}
+
+
+def page() -> str:
+    """Both tables, as Markdown."""
+    return HEAD + spreads() + TRAINED + losses()
+
+
+@torch.no_grad()
+def spreads() -> str:
+    """For every kind of layer a row, the spread after some of the layers."""
+    rows = [["layers of", *(f"after {n}" for n in AFTER)], [":---"] + ["---:"] * len(AFTER)]
+    found: dict[str, list[list[float]]] = {name: [] for name in KINDS}
+    for seed in DRAWS:
+        torch.manual_seed(seed)
+        words = torch.randn(16, 64)
+        attentions = [MultiHeadAttention(64, 4) for _ in range(DEPTH)]
+        networks = [FeedForward(64, 256) for _ in range(DEPTH)]
+        for name, step in KINDS.items():
+            x, one = words, []
+            for attention, network in zip(attentions, networks, strict=True):
+                x = step(x, lambda x, attention=attention: attention(x).out, network)
+                one.append(((x - x.mean(dim=0)).norm() / x.norm()).item())
+            found[name].append([one[n - 1] for n in AFTER])
+    for name, draws in found.items():
+        rows.append([name, *(_extent(column) for column in zip(*draws, strict=True))])
+    after, added = ([draw[-1] for draw in found[name]] for name in ("norm(x + attention)", "x + attention"))
+    closer = sum(a < b for a, b in zip(after, added, strict=True))
+    said = f"After {DEPTH} layers, norm(x + attention) has less than x + attention in {closer} of {len(DRAWS)} draws."
+    return f"{table(rows)}\n{said}\n"
+
+
+def _extent(values: Sequence[float]) -> str:
+    low, high = (f"{max(value, 1e-12):.2g}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def losses() -> str:
+    """For every rate and warm-up a row, the losses of all seeds in each cell."""
+    rows = [["rate", *WAYS], [":---"] * (1 + len(WAYS))]
+    total = len(WAYS) * sum(steps * len(seeds) for _, steps, _, seeds in SETTINGS.values())
+    with tqdm(total=total, desc="steps") as bar:
+        for name, (rate, steps, warmup, seeds) in SETTINGS.items():
+            cells = []
+            for way in WAYS.values():
+                cells.append(listed([final_loss(way, rate, steps, warmup, seed) for seed in seeds], digits=2))
+                bar.update(steps * len(seeds))
+            rows.append([name, *cells])
+    return table(rows)
+
+
+def final_loss(way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int) -> float:
+    """What the lesson's function of this name gives."""
+    torch.manual_seed(seed)
+    try:
+        history = fit(
+            Stack(way),
+            lambda step: tasks.lookback(16, 16, offset=1, seed=(seed, step)),
+            lambda model, batch: cross_entropy(model(batch.tokens).mT, batch.target, ignore_index=tasks.IGNORE),
+            steps=steps,
+            lr=rate,
+            schedule=lambda step: min(1, (step + 1) / warmup),
+            progress=False,
+        )
+    except FloatingPointError:
+        return nan
+    return sum(history.loss[-20:]) / 20
+
+
+class Stack(nn.Module):
+    """The lesson's six layers, in one of the ways."""
+
+    def __init__(self, way: Callable[..., Tensor], d: int = 32, depth: int = 6) -> None:
+        super().__init__()
+        self.embed, self.places, self.way = nn.Embedding(8, d), nn.Parameter(torch.randn(16, d)), way
+        self.attentions = nn.ModuleList(MultiHeadAttention(d, 4) for _ in range(depth))
+        self.networks = nn.ModuleList(FeedForward(d, 4 * d) for _ in range(depth))
+        self.head = nn.Linear(d, 8)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """The logits of every place."""
+        x = self.embed(tokens) + self.places
+        for attend, network in zip(self.attentions, self.networks, strict=True):
+            x = self.way(self.way(x, lambda x, attend=attend: attend(x).out), network)
+        return self.head(normal(x))
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "SEEDS_BLOCKS.md").write_text(page(), encoding="utf-8")

@@ -1,0 +1,117 @@
+"""What lessons 10 and 12 say of many seeds and many draws, held against the pages of `make seeds`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+
+from attnlib.course import Study
+from attnlib.data.numbers import number
+from build import COURSE
+
+PAGES = Path(__file__).parents[1] / "benchmarks"
+LESSONS = {lesson.number: lesson.notebook for lesson in COURSE.lessons()}
+
+
+def printed(lesson: str, words: str) -> str:
+    """What the lesson's one cell with these words in its code has printed."""
+    cells = nbformat.read(LESSONS[lesson], as_version=4).cells
+    [cell] = [cell for cell in cells if cell.cell_type == "code" and words in cell.source]
+    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+
+
+def numbers(words: str) -> list[float]:
+    return [float(found) for found in re.findall(r"\d+(?:\.\d+)?(?:e-\d+)?", words)]
+
+
+def test_each_of_the_two_translators_is_asked_with_its_own_vocabulary():
+    said = printed("12", "compare(987_654)")
+    wanted = " ".join(number(987_654).target)
+    for name in ("drawn uniformly", "more short ones"):
+        assert f"{name}: {wanted}\n" in said, said
+    uniform, mixed = numbers(re.search(r"^und .*", said, re.MULTILINE)[0])
+    assert uniform != mixed  # or else the wrong one would do as well
+
+
+def spreads() -> dict[str, list[list[float]]]:
+    rows = Study(PAGES / "SEEDS_BLOCKS.md").rows("How different")
+    return {name: [numbers(cell) for cell in cells] for name, *cells in rows}
+
+
+def test_the_residual_keeps_words_apart_and_the_norm_helps_only_before():
+    after = {name: cells[-1] for name, cells in spreads().items()}
+    for name in ("attention", "attention, network", "network alone", "attention, normalised"):
+        assert max(after[name.replace(",", "")]) <= 1e-12
+    assert min(after["x + attention of the normalised x"]) > 0.2 > 0.02 > max(after["x + attention"])
+    assert "norm(x + attention) has less than x + attention in 12 of 12" in (PAGES / "SEEDS_BLOCKS.md").read_text()
+
+
+def losses() -> dict[str, list[list[float]]]:
+    """For every rate and warm-up: norm(f(x)), x + f(x), post-norm, pre-norm."""
+    return {
+        name: [numbers(cell) for cell in cells]
+        for name, *cells in Study(PAGES / "SEEDS_BLOCKS.md").rows("What learns")
+    }
+
+
+def test_what_learns_in_lesson_10():
+    found = losses()
+    without_order = 1.82
+    assert all(min(one) > without_order for cells in found.values() for one in cells[:2])  # one part alone
+    assert all(max(cells[3]) < 0.1 for cells in found.values())  # pre-norm
+    assert max(found["0.006 warm-up"][2] + found["0.001 no warm-up 400 steps"][2]) < 0.1
+    assert min(found["0.006 no warm-up"][2]) > without_order
+    assert sorted(found["0.006 no warm-up 540 steps"][2])[:2] == [0.01, 0.25]
+
+
+def by_words() -> dict[str, list[list[float]]]:
+    """For every kind of number, after 500 and after 1,500 steps."""
+    rows = Study(PAGES / "SEEDS.md").rows("By how many English words")
+    return {name: [numbers(cell) for cell in cells] for name, _, *cells in rows}
+
+
+def test_what_uniform_draws_hide_in_lesson_12():
+    right = by_words()
+    short, long = zip(*right.values(), strict=True)
+    assert {len(runs) for runs in short} == {11}
+    assert {len(runs) for runs in long} == {4}
+    assert max(right["1 to 20"][0]) == max(right["18 trained on"][0]) == 0
+    assert sum(share <= 16 for share in right["1 to 999"][0]) == 9
+    assert max(right["one word"][1]) < 5
+    assert min(right["four words"][1]) >= 99
+    assert all(sum(share > 80 for share in right[words][1]) == 3 for words in ("two words", "three words"))
+
+
+def test_when_told_that_it_is_later_ten_of_eleven_end():
+    rows = Study(PAGES / "SEEDS.md").rows("Told that it is later")
+    after, before = ([numbers(row[column]) for row in rows] for column in (1, 2))
+    assert sum(share > 50 for share in after[2]) == 9
+    assert sum(share > 0 for share in before[2]) == 1
+    assert sum(share > 90 for share in map(max, zip(after[2], after[3], strict=True))) >= 7
+    best = [max(run) for run in zip(*after, strict=True)]
+    assert sum(share < 100 / 3 for share in best) == 1
+    assert sum(max(run[:4]) > 50 for run in zip(*after, strict=True)) == 10
+    assert sum(share > 50 for share in before[6]) >= 8
+
+
+def test_which_remedy_serves_in_lesson_12():
+    rows = {name: list(map(numbers, cells)) for name, *cells in Study(PAGES / "SEEDS.md").rows("How many per cent")}
+    new_short, thousands, drawn_alike = (
+        {name: cells[column][:-1] for name, cells in rows.items()} for column in (1, 2, 3)
+    )  # the last number is of how many
+    assert min(new_short["short"]) >= 95
+    worse = sum(a < b for a, b in zip(thousands["short"], thousands["uniform"], strict=True))
+    assert 6 <= worse < 11
+    assert min(thousands["round"]) >= 96
+    assert min(new_short["round"]) == 0
+    assert max(new_short["round"]) == 75
+    assert min(drawn_alike["mixed"]) >= 97
+
+
+def test_only_thousand_is_read_elsewhere_in_lesson_12():
+    [_, last] = Study(PAGES / "SEEDS.md").rows("Under the largest weight")
+    thousand, others = map(numbers, last[1:])
+    assert (min(thousand), max(thousand), min(others)) == (4, 100, 96)
+    assert len(thousand) == len(others) == 11
