@@ -69,7 +69,7 @@ def exponentials(
     """
     xp = namespace(scores)
     top = largest(scores) if top is None else top
-    if not readable(scores) or not xp.all(xp.isfinite(top)):
+    if not _all_finite(top):
         scores, top = _with_finite_tops(scores, top)
     return xp.exp(scores - top)
 
@@ -85,6 +85,12 @@ def largest(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q 1"]:
     if scores.shape[-1] == 0:
         return xp.full((*scores.shape[:-1], 1), -inf, dtype=scores.dtype, device=scores.device)
     return xp.max(scores, axis=-1, keepdims=True)
+
+
+def _all_finite(top: Array) -> bool:
+    """Is there no infinity and no NaN? Where numbers cannot be looked at, there may be."""
+    xp = namespace(top)
+    return readable(top) and bool(xp.all(xp.isfinite(top)))
 
 
 def _with_finite_tops(scores: Array, top: Array) -> tuple[Array, Array]:

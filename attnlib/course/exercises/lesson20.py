@@ -150,6 +150,15 @@ def _lead(n, p):
     return np.log(p * (n - 1) / (1 - p))
 
 
+def _faded_after(phi_q, phi_k, v, keep):
+    S, z, rows = np.zeros((phi_k.shape[1], v.shape[1])), np.zeros(phi_k.shape[1]), []
+    for t in range(len(v)):
+        S, z = keep * (S + np.outer(phi_k[t], v[t])), keep * (z + phi_k[t])
+        with np.errstate(invalid="ignore"):
+            rows.append(phi_q[t] @ S / (phi_q[t] @ z))
+    return np.array(rows)
+
+
 EXERCISES = [
     Exercise(
         id="20.1",
@@ -214,6 +223,11 @@ EXERCISES = [
                 "all at once",
                 lambda masks: _reach(masks.any(axis=0)[None]),
                 "You joined the masks. That is one layer that may see what any of them sees; two steps lead further.",
+            ),
+            Misconception(
+                "a count",
+                lambda masks: _reach(masks) * masks.shape[-1] ** 2,
+                "This is how many pairs there are. Divide by n * n.",
             ),
             Misconception(
                 "any order",
@@ -296,6 +310,12 @@ EXERCISES = [
                 "not divided",
                 _unnormalised,
                 "These are weighted sums. Divide by what the weights sum to, the query's product with z.",
+            ),
+            Misconception(
+                "fades after it was added",
+                _faded_after,
+                "You multiplied after adding. Then the factor stands above the line and below it, and cancels; with "
+                "keep = 0 nothing is left to divide by. Multiply before you add.",
             ),
             Misconception(
                 "read first",
