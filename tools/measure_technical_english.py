@@ -25,7 +25,6 @@ FOLDER = Path(__file__).resolve().parents[1] / "attnlib/models/shipped/technical
 OTHERS = ("hypothesis", "docutils", "click", "PIL", "prompt_toolkit", "pexpect", "mistune")  # neither trained on
 MODEL, TOKENIZER = pretrained("technical-english")
 N_TOKENS = MODEL.config.n_tokens
-SEEN: set[bytes] = set()  # marks of the paragraphs that were trained on
 
 
 def main() -> None:
@@ -47,9 +46,16 @@ is one docstring, or one block of comments; the GPT reads each page by itself.
 
 
 @cache
+def read_before() -> tuple[list[str], frozenset[bytes]]:
+    """The texts that the model was trained on, and marks of their paragraphs."""
+    seen: set[bytes] = set()
+    return documents(seen=seen), frozenset(seen)
+
+
+@cache
 def trained_on() -> np.ndarray:
-    """What the model was trained on, in tokens; its paragraphs are marked in ``SEEN``."""
-    return encode(TOKENIZER, documents(seen=SEEN))
+    """The same texts, in tokens."""
+    return encode(TOKENIZER, read_before()[0])
 
 
 @cache
@@ -156,12 +162,12 @@ def by_counting(order: int, texts: Sequence[str]) -> np.ndarray:
 
 def packages() -> str:
     """The first pages of packages that are neither trained on nor held out."""
-    trained_on()
+    texts_before, seen = read_before()
     weights = PageCache(2).fit(networkx()[2]["6-grams"], networkx()[1][1:])
-    before = "\0".join(documents()).encode()
+    before = "\0".join(texts_before).encode()
     alone, rows = len(lzma.compress(before, preset=9)), []
     for name in (*HELD_OUT, *OTHERS):
-        texts = documents([name], seen=set(SEEN))[:60]
+        texts = documents([name], seen=set(seen))[:60]
         tokens = encode(TOKENIZER, texts)
         n_grams, gpt = by_counting(6, texts), by_page(texts)
         looked_up = weights.log_probabilities(n_grams, tokens[1:])
