@@ -257,7 +257,7 @@ EXERCISES = [
             Misconception(
                 "the richest",
                 lambda: data.engel()[0][-1],
-                "That is the richest. Nobody is near it at any bandwidth, so it has no say in the choice: without it "
+                "That is the richest. Nobody is within 2,000 francs of it, so it has no say in the choice: without it "
                 "h stays at 134 francs. Try its poorer neighbours.",
             ),
             Misconception(
