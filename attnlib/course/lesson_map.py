@@ -41,15 +41,16 @@ def course_map(lessons: Sequence[Lesson], parts: Mapping[int, str], *, title: st
 
 
 def _draw_lesson(ax: Axes, lesson: Lesson, at: tuple[float, float]) -> Text:
-    words = f"{lesson.number}\n{fill(lesson.title, 17)}\n{lesson.length} min"
+    words = f"{lesson.number}\n{fill(lesson.title, 13)}\n{lesson.length} min"
     edge, ink = (QUERY, INK) if lesson.ready else (PALE, "#666666")
-    box = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": edge, "linewidth": 1.5}
-    return ax.text(*at, words, ha="center", va="center", fontsize=9, color=ink, bbox=box, zorder=3)
+    box = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": edge, "linewidth": 1.5}
+    return ax.text(*at, words, ha="center", va="center", fontsize=8.5, color=ink, bbox=box, zorder=3)
 
 
 def _draw_need(ax: Axes, needed: Text, by: Text) -> None:
     start, end = needed.get_position(), by.get_position()
-    skips_one = start[1] == end[1] and end[0] - start[0] > 1
+    steps = end[0] - start[0]
+    bend = 0.35 * (2 / steps) ** 0.3 if start[1] == end[1] and steps > 1 else 0  # over the boxes between, no higher
     arrow = {
         "arrowstyle": "-|>",
         "color": PALE,
@@ -57,6 +58,6 @@ def _draw_need(ax: Axes, needed: Text, by: Text) -> None:
         "patchB": by.get_bbox_patch(),
         "shrinkA": 0,
         "shrinkB": 2,
-        "connectionstyle": f"arc3,rad={-0.35 if skips_one else 0}",
+        "connectionstyle": f"arc3,rad={-bend}",
     }
     ax.annotate("", xy=end, xytext=start, arrowprops=arrow, zorder=1)

@@ -39,6 +39,11 @@ EXERCISES = [
                 lambda weights, values: np.mean(values),
                 "That is the ordinary mean, in which every value counts the same. Let each count for its weight.",
             ),
+            Misconception(
+                "softmax",
+                lambda weights, values: np.sum(np.exp(weights) * values) / np.sum(np.exp(weights)),
+                "You took exponentials first. These are weights already, not scores: divide them by their sum.",
+            ),
         ],
     )
 ]

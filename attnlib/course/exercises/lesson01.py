@@ -86,10 +86,19 @@ def _normalised(values):
     return values / values.sum()
 
 
+def _rows_of(values):
+    return values / values.sum(axis=1, keepdims=True)
+
+
 def _line_with_weights(x0, x, y, root, origin):
     columns = np.stack([np.ones_like(x), x - origin], axis=1)
     (a, b), *_ = np.linalg.lstsq(columns * root[:, None], y * root)
     return a, b
+
+
+def _local_line_of(x0, x, y, root):
+    columns = np.stack([np.ones_like(x), x - x0], axis=1)
+    return np.linalg.lstsq(columns * root[:, None], y)[0][0]
 
 
 def _kernel_value(distance, h):
@@ -211,6 +220,24 @@ EXERCISES = [
                 "You divided by the number of points. Kernel values do not sum to that number; divide each row by "
                 "its own sum, or the prediction shrinks where data are sparse.",
             ),
+            Misconception(
+                "lost sign",
+                lambda queries, x, y, h: _rows_of(np.exp(((queries[:, None] - x) / h) ** 2 / 2)) @ y,
+                "Your weights grow with distance: the farthest point counts most. The minus sign in "
+                "front of the square is missing.",
+            ),
+            Misconception(
+                "order of operations",
+                lambda queries, x, y, h: _regression(queries, x, y, 1 / h),
+                "You multiplied by h². In Python, a / 2 * h**2 is (a / 2) * h**2; divide the distance by h, then "
+                "square it.",
+            ),
+            Misconception(
+                "distance not squared",
+                lambda queries, x, y, h: _rows_of(np.exp(-np.abs(queries[:, None] - x) / h)) @ y,
+                "You used the distance itself. That is a kernel too, with a sharp peak. The Gaussian has the "
+                "square: -u²/2.",
+            ),
         ],
     ),
     Exercise(
@@ -230,7 +257,7 @@ EXERCISES = [
             Misconception(
                 "the richest",
                 lambda: data.engel()[0][-1],
-                "That is the richest. Nobody is near it at any bandwidth, so it has no say in the choice: without it "
+                "That is the richest. Nobody is within 2,000 francs of it, so it has no say in the choice: without it "
                 "h stays at 134 francs. Try its poorer neighbours.",
             ),
             Misconception(
@@ -328,6 +355,12 @@ EXERCISES = [
                 "You divided by the whole matrix 1 - W, which makes a table of n by n errors. Each point has one "
                 "divisor, its own: 1 - np.diag(W).",
             ),
+            Misconception(
+                "parentheses",
+                lambda W, y: np.sqrt(np.mean((y - W @ y / (1 - np.diag(W))) ** 2)),
+                "You divided the prediction only. The whole error is divided by 1 - W[i, i]: put y - W @ y in "
+                "parentheses.",
+            ),
         ],
     ),
     Exercise(
@@ -379,6 +412,12 @@ EXERCISES = [
                 "That is a place in the sorted list. Return the target that stands there: y[order] at it.",
             ),
             Misconception(
+                "its place, in y as it came",
+                lambda weights, y: y[np.argmax(np.cumsum(weights[np.argsort(y)]) >= 0.5)],
+                "You found the place in the sorted list, and then looked it up in y as it came. Look it up in the "
+                "sorted one: y[order].",
+            ),
+            Misconception(
                 "one too early",
                 lambda weights, y: y[np.argsort(y)][np.argmax(np.cumsum(weights[np.argsort(y)]) >= 0.5) - 1],
                 "You stopped one target too early: up to yours the weights do not yet reach one half.",
@@ -415,6 +454,12 @@ EXERCISES = [
                 lambda x0, x, y, h: _line_with_weights(x0, x, y, _kernel_value(x - x0, h), x0)[0],
                 "Your bell is too narrow by a factor of √2. Either the 2 in exp(-u²/2) is missing, or you multiplied "
                 "the rows by the weights, which least squares then squares: multiply by their square root.",
+            ),
+            Misconception(
+                "only x multiplied",
+                lambda x0, x, y, h: _local_line_of(x0, x, y, np.sqrt(_kernel_value(x - x0, h))),
+                "You multiplied the columns by the root of the weights and left y as it was. Multiply both: "
+                "lstsq(A * r[:, None], y * r).",
             ),
             Misconception(
                 "intercept at zero",

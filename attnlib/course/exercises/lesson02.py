@@ -54,11 +54,10 @@ def _same_weights(expected, got):
     )
 
 
-def _loss(x, y, W, mask=True, score=gaussian, keys=None):
+def _loss(x, y, W, mask=True, score=gaussian, queries=None, keys=None):
     others = ~np.eye(len(x), dtype=bool)
-    out = attention(
-        x @ W, x @ (W if keys is None else keys), y[:, None], score=score, mask=others if mask else None
-    ).out
+    q, k = x @ (W if queries is None else queries), x @ (W if keys is None else keys)
+    out = attention(q, k, y[:, None], score=score, mask=others if mask else None).out
     return np.mean((out[:, 0] - y) ** 2)
 
 
@@ -69,6 +68,11 @@ def _loss_by_zeroing(x, y, W):
 
 def _loss_sum(x, y, W):
     return len(y) * _loss(x, y, W)
+
+
+def _loss_absolute(x, y, W):
+    others = ~np.eye(len(x), dtype=bool)
+    return np.mean(abs(attention(x @ W, x @ W, y[:, None], score=gaussian, mask=others).out[:, 0] - y))
 
 
 def _loss_broadcast(x, y, W):
@@ -277,6 +281,17 @@ EXERCISES = [
                 "That is one step. Repeat it `steps` times.",
             ),
             Misconception(
+                "never moved",
+                lambda f, w, lr, steps: w,
+                "You are where you began. Between backward and step, zero_grad clears the gradient before it is used: "
+                "first clear, then backward, then step.",
+            ),
+            Misconception(
+                "first gradient only",
+                lambda f, w, lr, steps: _descend(f, w, lr * steps, 1),
+                "You took every step against the first gradient. It changes with w: call backward anew in each step.",
+            ),
+            Misconception(
                 "Adam",
                 _adam,
                 "You used Adam, which chooses its own step sizes. Plain gradient descent is torch.optim.SGD.",
@@ -365,6 +380,11 @@ EXERCISES = [
                 "You took the root. The mean squared error was asked for.",
             ),
             Misconception(
+                "absolute",
+                _loss_absolute,
+                "That is the mean of the absolute errors. The mean of their squares was asked for.",
+            ),
+            Misconception(
                 "broadcast",
                 _loss_broadcast,
                 "An output of shape (n, 1) minus targets of shape (n,) is a table of shape (n, n), every output "
@@ -395,6 +415,11 @@ EXERCISES = [
                 lambda x, y, W: _loss(x, y, W, keys=np.eye(len(W))),
                 "You multiplied the queries by W and left the keys as they are. Both are x @ W.",
             ),
+            Misconception(
+                "keys only",
+                lambda x, y, W: _loss(x, y, W, queries=np.eye(len(W))),
+                "You multiplied the keys by W and left the queries as they are. Both are x @ W.",
+            ),
         ],
     ),
     Exercise(
@@ -415,6 +440,11 @@ EXERCISES = [
                 partial(_best_bandwidth, left_out=False),
                 "That is the best one when each digit may answer its own question. On images that are left out it "
                 "is among the worst. Use loo_error, or a mask.",
+            ),
+            Misconception(
+                "the lesson's",
+                lambda: 0.2,
+                "That is the lesson's choice, made without an experiment. Another one has a smaller loo_error.",
             ),
             Misconception(
                 "borrowed",

@@ -125,8 +125,8 @@ EXERCISES = [
             Misconception(
                 "cosine",
                 lambda Q, K: dot(Q, K) / np.linalg.norm(Q, axis=1)[:, None] / np.linalg.norm(K, axis=1)[None, :],
-                "You divided by the lengths of the vectors, which gives cosines. They never exceed one, so the "
-                "softmax can never be sharp. Divide by √d only.",
+                "You divided by the lengths of the vectors, which gives cosines. They never exceed one, so among "
+                "many keys the softmax can never be sharp. Divide by √d only.",
             ),
         ],
     ),
@@ -187,6 +187,17 @@ EXERCISES = [
                 lambda s: np.diag(masked_softmax(s)) - masked_softmax(s) @ masked_softmax(s),
                 "You subtracted one number, the sum of the squares: for arrays with one axis, alpha.T @ alpha is an "
                 "inner product. The matrix of all products alpha_i alpha_j is np.outer(alpha, alpha).",
+            ),
+            Misconception(
+                "entry by entry",
+                lambda s: np.diag(masked_softmax(s)) - masked_softmax(s) ** 2,
+                "You multiplied alpha with itself entry by entry and subtracted that from every row. All products "
+                "alpha_i alpha_j are wanted, a matrix: np.outer(alpha, alpha).",
+            ),
+            Misconception(
+                "identity",
+                lambda s: np.eye(len(s)) - np.outer(masked_softmax(s), masked_softmax(s)),
+                "Your diagonal is 1 - alpha_i². It is alpha_i - alpha_i²: np.diag(alpha) in the place of np.eye.",
             ),
             Misconception(
                 "overflow",
@@ -346,6 +357,11 @@ EXERCISES = [
                 "root of everything",
                 lambda d, a, b: np.sqrt(d * a * b),
                 "You took the root of d a b. The variance is d a² b², so a and b come out of the root whole.",
+            ),
+            Misconception(
+                "one product",
+                lambda d, a, b: a * b,
+                "That is the standard deviation of one product. The dot product adds d of them, and variances add.",
             ),
             Misconception(
                 "reciprocal",
