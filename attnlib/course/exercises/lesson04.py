@@ -87,6 +87,12 @@ EXERCISES = [
                 "Where several scores are largest you added their values up. One is chosen: the first of equals.",
             ),
             Misconception(
+                "mean of the equals",
+                lambda S, V: masked_softmax(1e6 * S) @ V,
+                "Right but for ties: where several scores are largest, you averaged their values. One is chosen: the "
+                "first of equals.",
+            ),
+            Misconception(
                 "the worst",
                 lambda S, V: V[S.argmin(axis=1)],
                 "You took the position with the lowest score.",
@@ -153,6 +159,17 @@ EXERCISES = [
                 "You moved only the score that was drawn. The others go down in exchange, each by its weight.",
             ),
             Misconception(
+                "one minus every weight",
+                lambda s, j, reward, baseline: (reward - baseline) * (1 - masked_softmax(s)),
+                "Only the score that was drawn moves by 1 - alpha_j. The others move by -alpha_i.",
+            ),
+            Misconception(
+                "not differentiated",
+                lambda s, j, reward, baseline: (reward - baseline) * np.log(masked_softmax(s)[j]),
+                "That is the number whose gradient is the estimate. Differentiate it with respect to s: one number "
+                "for each score.",
+            ),
+            Misconception(
                 "gradient of the weight",
                 lambda s, j, reward, baseline: masked_softmax(s)[j] * _estimate(s, j, reward, baseline),
                 "That is the gradient of alpha_j. Position j is drawn with chance alpha_j already, so the estimate "
@@ -198,6 +215,17 @@ EXERCISES = [
                 "sentences ignored",
                 lambda w, s: _flat(w),
                 "That is flat attention over all words. The sentence scores play no part in it.",
+            ),
+            Misconception(
+                "words over the document",
+                lambda w, s: masked_softmax(s)[:, None] * _flat(w),
+                "Your word weights sum to one over the whole document, so the joint ones sum to less. They sum to one "
+                "in each sentence.",
+            ),
+            Misconception(
+                "sentence scores as weights",
+                lambda w, s: s[:, None] * masked_softmax(w),
+                "You multiplied with the scores of the sentences. They need a softmax first.",
             ),
             Misconception(
                 "wrong axis",
@@ -283,6 +311,16 @@ EXERCISES = [
                 "You multiplied by tau. The gap is divided by it, and so is the derivative.",
             ),
             Misconception(
+                "chain rule twice",
+                lambda gap, tau: _slope(gap, tau) / tau,
+                "You divided by tau twice. The gap is divided by it once.",
+            ),
+            Misconception(
+                "of the logarithm",
+                lambda gap, tau: _slope(gap, tau) * (1 + np.exp(-gap / tau)),
+                "That is the derivative of log alpha. That of alpha has one more factor alpha.",
+            ),
+            Misconception(
                 "the output",
                 lambda gap, tau: 1 / (1 + np.exp(-gap / tau)),
                 "That is the output. How fast does it change with the gap?",
@@ -313,6 +351,7 @@ EXERCISES = [
         id="04.6",
         title="The calmest baseline",
         reference=_baseline,
+        tolerance=(1e-3, 1e-3),  # as near as a search in steps of 0.001 comes
         cases=lambda rng: [
             _weights_and_rewards(rng, 3),
             _weights_and_rewards(rng, 5, 2.0),
@@ -354,6 +393,17 @@ EXERCISES = [
                 ),
                 "Close: rewards are weighted with the chance times the length of the step. The spread is a mean of "
                 "squares, so it is the length squared.",
+            ),
+            Misconception(
+                "own score, not squared",
+                lambda weights, reward: (weights * (1 - weights)) @ reward / (weights @ (1 - weights)),
+                "You counted how far the score of the drawn position moves, 1 - alpha_j. The others move too, and the "
+                "spread is a mean of squares: take |e_j - alpha|².",
+            ),
+            Misconception(
+                "not divided",
+                lambda weights, reward: (weights * ((np.eye(len(weights)) - weights) ** 2).sum(axis=1)) @ reward,
+                "The shares that you weigh the rewards with do not sum to one. Divide by their sum.",
             ),
             Misconception(
                 "without the chances",

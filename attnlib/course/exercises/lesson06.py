@@ -26,6 +26,8 @@ _FEATURES = ("a singular noun", "a plural noun", "a singular verb", "a plural ve
 
 def _same_scores(expected, got):
     """What counts of two matrices is the scaled score of each pair of features."""
+    if getattr(got, "ndim", 0) == 3:
+        got = tuple(got)  # two matrices in one array
     if not isinstance(got, tuple | list) or len(got) != 2:
         return "Return two matrices, W_Q and W_K."
     W_Q, W_K = (np.asarray(matrix, dtype=float) for matrix in got)
@@ -317,7 +319,8 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Kc, W_Qc, W_Vc),
-                "Queries and keys are swapped: W_Kc made your queries.",
+                "Queries and keys are swapped. Either W_Kc made your queries, or you began with Q_c.T @ K_c and let "
+                "the softmax run over axis 0. In K_c.T @ Q_c a column belongs to a query.",
             ),
             Misconception(
                 "no softmax",

@@ -42,6 +42,12 @@ def _interleaved(X, W_Q, W_K, W_V, W_O, n_heads):
     return out[:, np.argsort(order)] @ W_O
 
 
+def _grouped(X, W_Q, W_K, W_V, W_O, n_heads):
+    head = np.arange(len(W_Q)) // (len(W_Q) // n_heads)
+    own = head[:, None] == head  # the blocks in which row and column belong to one head
+    return _layer(X, W_Q * own, W_K * own, W_V * own, W_O, n_heads)
+
+
 def _straight(X, W_Q, W_K, W_V, W_O, n_heads):
     q, k, v = ((X @ W).reshape(n_heads, len(X), -1) for W in (W_Q, W_K, W_V))
     return attention(q, k, v).out.reshape(X.shape) @ W_O
@@ -215,6 +221,7 @@ EXERCISES = [
         id="07.4",
         title="The wall of one head",
         reference=_smallest_error,
+        tolerance=(1e-4, 1e-4),  # as near as a search for w in steps of 0.01 comes
         cases=lambda rng: [(float(a),) for a in (0.9, 0.7, 0.55, 1.0)],
         hints=(
             "With x and z for the two reports, the answer is w (a x + (1 - a) z), and x - z is wanted.",
@@ -314,7 +321,7 @@ EXERCISES = [
                 lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(
                     X, W_Q / np.sqrt(len(W_Q) // n_heads), W_K, W_V, W_O, n_heads
                 ),
-                "The scores are divided by the root of d_head twice. attention does it, so you need not.",
+                "The scores are divided by d_head, or by its root twice. attention divides by the root itself.",
             ),
             Misconception(
                 "swapped",
@@ -330,6 +337,17 @@ EXERCISES = [
                 "matrices transposed",
                 lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q.T, W_K.T, W_V.T, W_O, n_heads),
                 "You transposed the projections, as torch's Linear stores them. Here it is X @ W.",
+            ),
+            Misconception(
+                "all transposed",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q.T, W_K.T, W_V.T, W_O.T, n_heads),
+                "You transposed all four matrices, as torch's Linear stores them. Here it is X @ W.",
+            ),
+            Misconception(
+                "pieces of X",
+                _grouped,
+                "Each of your heads reads its own piece of the rows of X, as in a grouped linear layer. A head reads "
+                "whole rows: project first, X @ W_Q, and cut what comes out.",
             ),
             Misconception(
                 "interleaved",
