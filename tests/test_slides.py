@@ -61,6 +61,7 @@ def test_a_deck_is_as_long_as_a_lecture(lesson):
 @EACH
 def test_a_slide_is_read_at_a_glance(lesson):
     for slide in slides_of(lesson):
+        assert slide.pieces or slide.kind == "title", f"{slide.heading}: nothing but a heading"
         shown = [piece for piece in slide.pieces if piece.kind in (*packing.ALONE, *packing.SHOWN)]
         assert len(shown) <= 1, slide
         assert slide.lines <= 5 or slide.shows in ("figure", "table", "code"), slide
@@ -103,6 +104,7 @@ def test_claims_and_summary_are_in(lesson):
         if slide.kind == "claim" and slide.heading:
             assert slide.pieces, f"{slide.heading}: what became of it?"
     assert slides[-1].kind == "end"
+    assert slides[-1].pieces, "nothing leads on to the next lesson"
     assert any(slide.kind == "summary" for slide in slides)
 
 
