@@ -57,6 +57,10 @@ def _turned_in_place(x):
     return x
 
 
+def _quarter_turned(x):
+    return np.stack([-x[:, 1::2], x[:, 0::2]], axis=-1).reshape(x.shape)
+
+
 def _is_equivariant(f, x, order):
     return bool(np.allclose(f(x[order]), f(x)[order]))
 
@@ -305,6 +309,17 @@ EXERCISES = [
                 "exponent twice",
                 lambda x: _turned(x, np.arange(len(x))[:, None] * _omega(x.shape[1]) ** 2),
                 "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
+            ),
+            Misconception(
+                "growing",
+                lambda x: _turned(x, np.arange(len(x))[:, None] / _omega(x.shape[1])),
+                "Your pairs turn faster from one to the next. They turn slower: the exponent is negative.",
+            ),
+            Misconception(
+                "angles in halves",
+                lambda x: x * np.tile(np.cos(_angles(x)), 2) + _quarter_turned(x) * np.tile(np.sin(_angles(x)), 2),
+                "Neighbours are paired, but the angles are laid out for halves: all of them, and then all again, as "
+                "np.tile does. The two of a pair turn by the same angle: np.repeat(angles, 2, axis=1).",
             ),
             Misconception(
                 "not across",

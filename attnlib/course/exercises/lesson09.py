@@ -173,6 +173,12 @@ EXERCISES = [
                 "The offset has the wrong sign. Query 0 stands n_k - n_q places in, after what was read before.",
             ),
             Misconception(
+                "earlier ones hidden",
+                lambda n_q, n_k: np.tri(n_q, n_k, n_k - n_q, dtype=bool) & (np.arange(n_k) >= n_k - n_q),
+                "You hid the positions that were read before. They lie in the past of every query, so all of them "
+                "are open.",
+            ),
+            Misconception(
                 "nothing hidden",
                 lambda n_q, n_k: np.ones((n_q, n_k), dtype=bool),
                 "Yours hides nothing. A query may attend to its own place and what stands before it.",
@@ -202,9 +208,9 @@ EXERCISES = [
             Misconception(
                 "zero where hidden",
                 lambda scores, mask: _hidden_afterwards(np.where(mask, scores, 0), mask),
-                "Right, as long as scores are small. You put 0 where a score is hidden, and subtract the largest of a "
-                "row, which may be such a 0. Where all others are near -1000, their exponentials vanish beside it. "
-                "Put -np.inf there.",
+                "Right, as long as scores are small. Where all that may be seen is near -1000, its exponentials "
+                "vanish, unless the largest of them is subtracted first. If you put 0 where a score is hidden, that 0 "
+                "was the largest: put -np.inf there. If you cut the scores off instead, subtract.",
             ),
             Misconception(
                 "softmax, mask, divide again",
@@ -359,6 +365,11 @@ EXERCISES = [
                 "Your window ends one place too early: at most ahead places after the word itself.",
             ),
             Misconception(
+                "ends left out",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back - 1, ahead - 1),
+                "Your window is one place short at both ends. At most back, at most ahead: use <= where you use <.",
+            ),
+            Misconception(
                 "one key too many",
                 lambda lengths, n, back, ahead: _mask([min(m + 1, n) for m in lengths], n, back, ahead),
                 "One place of padding is open. A sentence of m words has the keys 0 to m - 1: j < m.",
@@ -401,6 +412,12 @@ EXERCISES = [
                 "You add the same number to the whole row, and one of the functions subtracts each row's mean first, "
                 "as layer normalisation does: it cannot notice. Draw the new row at random. (Or did you add up "
                 "differences with their signs? There they cancel.)",
+            ),
+            Misconception(
+                "one number changed",
+                _changed_by(lambda x: x + np.eye(x.shape[1])[0]),
+                "You change one number of the row only. One of the functions shows one column of its outputs, and a "
+                "row that sees itself alone hands each column on by itself. Change the whole row.",
             ),
             Misconception(
                 "some output",

@@ -74,6 +74,12 @@ def _pre_norm(y, memory, attend, cross, network, norms):
     return y + network(norms[2](y))
 
 
+def _first_y_added(y, memory, attend, cross, network, norms):
+    h = norms[0](y + attend(y, y, np.tri(len(y), dtype=bool)))
+    h = norms[1](y + cross(h, memory, np.ones((len(y), len(memory)), dtype=bool)))
+    return norms[2](y + network(h))
+
+
 def _cross_first(y, memory, attend, cross, network, norms):
     y = norms[0](y + cross(y, memory, np.ones((len(y), len(memory)), dtype=bool)))
     y = norms[1](y + attend(y, y, np.tri(len(y), dtype=bool)))
@@ -104,7 +110,8 @@ def _parts(n, n_memory, seed):
     def attending(module):
         def attend(queries, keys, mask):
             rows = [torch.from_numpy(np.asarray(x, dtype=float)) for x in (queries, keys)]
-            closed = ~torch.from_numpy(np.asarray(mask, dtype=bool))  # torch's True means closed
+            may = np.broadcast_to(True if mask is None else np.asarray(mask, dtype=bool), (len(queries), len(keys)))
+            closed = torch.from_numpy(~may)  # torch's True means closed
             return module(rows[0], rows[1], rows[1], attn_mask=closed, need_weights=False)[0].detach().numpy()
 
         return attend
@@ -153,6 +160,11 @@ EXERCISES = [
                 "not shifted",
                 lambda mask, shift: _with_own(mask),
                 "These are rows. Token j of the target does not stand in row j, but shift places further on.",
+            ),
+            Misconception(
+                "always by one",
+                lambda mask, shift: _read(mask, 1),
+                "You shifted by one place. How many is given: shift.",
             ),
             Misconception(
                 "to the left",
@@ -204,6 +216,26 @@ EXERCISES = [
                 "the other way",
                 lambda y, memory, W_Q, W_K, W_V: attention(memory @ W_Q, y @ W_K, y @ W_V).out,
                 "The memory asks and the decoder answers. It is the decoder's rows that ask.",
+            ),
+            Misconception(
+                "queries and keys exchanged",
+                lambda y, memory, W_Q, W_K, W_V: attention(y @ W_K, memory @ W_Q, memory @ W_V).out,
+                "W_Q and W_K are exchanged. Queries are y @ W_Q, keys memory @ W_K.",
+            ),
+            Misconception(
+                "causal",
+                lambda y, memory, W_Q, W_K, W_V: (
+                    attention(y @ W_Q, memory @ W_K, memory @ W_V, mask=np.tri(len(y), len(memory), dtype=bool)).out
+                ),
+                "You hid later rows of the memory. The source is read as a whole before the first word is written.",
+            ),
+            Misconception(
+                "root of the rows' size",
+                lambda y, memory, W_Q, W_K, W_V: (
+                    attention(y @ W_Q * np.sqrt(W_Q.shape[1] / W_Q.shape[0]), memory @ W_K, memory @ W_V).out
+                ),
+                "You divided the scores by the root of the size of a row of y. It is the size of a query, the columns "
+                "of W_Q.",
             ),
             Misconception(
                 "bare memory",
@@ -341,6 +373,41 @@ EXERCISES = [
                     y, memory, attend, cross, network, norms
                 ),
                 "Cross-attention comes before self-attention. It is the other way round.",
+            ),
+            Misconception(
+                "inverted",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, cross, network, norms, own=~np.tri(len(y), dtype=bool)
+                ),
+                "Your triangle is True where attending is forbidden, as torch's modules have it. Here True means may "
+                "attend.",
+            ),
+            Misconception(
+                "the first y asks",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, lambda h, m, mask: cross(y, m, mask), network, norms
+                ),
+                "Your cross-attention asks with the y that came in. It is the output of the first sublayer, "
+                "normalised, that asks.",
+            ),
+            Misconception(
+                "the first y added",
+                lambda y, memory, attend, cross, network, norms: _first_y_added(
+                    y, memory, attend, cross, network, norms
+                ),
+                "You add the y that came in three times. Each sublayer is added to what went into that sublayer.",
+            ),
+            Misconception(
+                "no last norm",
+                lambda y, memory, attend, cross, network, norms: _assembled(
+                    y, memory, attend, cross, network, [norms[0], norms[1], lambda h: h]
+                ),
+                "The last normalisation is missing: the network's output is added, and the sum normalised.",
+            ),
+            Misconception(
+                "the same attention twice",
+                lambda y, memory, attend, cross, network, norms: _assembled(y, memory, attend, attend, network, norms),
+                "You used attend for the memory too. Cross-attention has projections of its own, in cross.",
             ),
             Misconception(
                 "no network",
