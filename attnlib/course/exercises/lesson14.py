@@ -6,6 +6,7 @@ from math import ceil, floor, log
 
 import numpy as np
 
+from attnlib.core.softmax import masked_softmax
 from attnlib.course.exercises.exercise import Exercise, Misconception
 
 
@@ -55,6 +56,14 @@ def _stops_short(p, top_p):
 
 def _unsorted(p, top_p):
     kept = np.where(np.cumsum(p) - p < top_p, p, 0.0)
+    return kept / kept.sum()
+
+
+def _least_likely(p, top_p):
+    order = np.argsort(p)
+    stays = order[np.cumsum(p[order]) - p[order] < top_p]
+    kept = np.zeros(len(p))
+    kept[stays] = p[stays]
     return kept / kept.sum()
 
 
@@ -124,7 +133,7 @@ EXERCISES = [
         reference=_step,
         cases=lambda rng: [
             (np.log(rng.dirichlet(np.ones(w))), np.log(rng.dirichlet(0.6 * np.ones(n), size=w)))
-            for w, n in ((3, 5), (4, 7), (2, 6), (5, 4))
+            for w, n in ((3, 5), (4, 7), (2, 6), (5, 4), (6, 9))
         ],
         hints=(
             "Every beam with every word is a candidate: width * n_words of them, all in one ranking.",
@@ -160,7 +169,19 @@ EXERCISES = [
                 "You ranked by the last word alone, and forgot how likely the beams are. Add their scores.",
             ),
             Misconception(
+                "probabilities added",
+                lambda scores, log_p: _pairs(np.exp(scores)[:, None] + np.exp(log_p), *log_p.shape),
+                "You added probabilities. A beam and its next word happen together: probabilities are multiplied, and "
+                "their logarithms added.",
+            ),
+            Misconception(
                 "multiplied",
+                lambda scores, log_p: _pairs(scores[:, None] * log_p, *log_p.shape),
+                "You multiplied log-probabilities. Two negative numbers give a positive one, so the least likely came "
+                "first. Probabilities are multiplied, their logarithms added.",
+            ),
+            Misconception(
+                "multiplied, the smallest first",
                 lambda scores, log_p: _pairs(-np.abs(scores[:, None] * log_p), *log_p.shape),
                 "You multiplied log-probabilities. Probabilities are multiplied, their logarithms added.",
             ),
@@ -228,6 +249,21 @@ EXERCISES = [
                 "the probabilities are added up until they reach top_p.",
             ),
             Misconception(
+                "equal shares",
+                lambda p, top_p: _share(np.where(_nucleus(p, top_p) > 0, 1.0, 0.0)),
+                "The right words, all with the same probability. They keep their own: divide these by their sum.",
+            ),
+            Misconception(
+                "a softmax of probabilities",
+                lambda p, top_p: masked_softmax(np.where(_nucleus(p, top_p) > 0, p, -np.inf)),
+                "You put what is left through a softmax. These are probabilities already: divide them by their sum.",
+            ),
+            Misconception(
+                "the least likely",
+                _least_likely,
+                "You began with the least likely. argsort ranks upwards: take it of the negative, or from the end.",
+            ),
+            Misconception(
                 "each above top_p",
                 lambda p, top_p: _share(np.where(p >= min(top_p, p.max()), p, 0.0)),
                 "You asked each word for top_p by itself. It is what they have together.",
@@ -249,6 +285,12 @@ EXERCISES = [
                 "without the end",
                 lambda p_right, p_end: floor(log(p_end) / log(p_right)) + 1,
                 "You counted n factors. The sentence has an end as well, so there are n + 1.",
+            ),
+            Misconception(
+                "without the end, equally likely",
+                lambda p_right, p_end: ceil(log(p_end) / log(p_right)),
+                "You counted n factors. The sentence has an end as well, so there are n + 1. And where both are "
+                "equally likely, one word more is needed.",
             ),
             Misconception(
                 "not rounded",

@@ -626,6 +626,16 @@ EXERCISES = [
                 "The biases are missing, and so is the norm after the last layer.",
             ),
             Misconception(
+                "no norms",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - (4 * n_layers + 2) * d,
+                "The norms are missing: two in each layer and one after the last, each of them with 2 * d numbers.",
+            ),
+            Misconception(
+                "neither biases nor norms",
+                lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - (13 * n_layers + 2) * d,
+                "You counted the matrices alone. The biases are missing, and so are the norms.",
+            ),
+            Misconception(
                 "three projections",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * (d * d + d),
                 "You counted three projections. Queries, keys and values have one each, and the output of attention "
@@ -739,6 +749,13 @@ EXERCISES = [
                 "in steps of n",
                 _in_steps,
                 "Your runs begin at every n-th word only. A run may begin at any.",
+            ),
+            Misconception(
+                "once for each run",
+                lambda train, test, n: [
+                    i for i, text in enumerate(test) for _ in range(len(_runs(text, n) & _known(train, n)))
+                ],
+                "You gave a text once for each run that it shares. However many it shares, its place comes once.",
             ),
             Misconception(
                 "the texts themselves",
