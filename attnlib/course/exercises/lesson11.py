@@ -357,21 +357,17 @@ EXERCISES = [
             ),
             Misconception(
                 "no residuals",
-                lambda y, memory, attend, cross, network, norms: _without_residuals(
-                    y, memory, attend, cross, network, norms
-                ),
+                _without_residuals,
                 "The residual connections are missing: norm(x + sublayer(x)), three times.",
             ),
             Misconception(
                 "pre-norm",
-                lambda y, memory, attend, cross, network, norms: _pre_norm(y, memory, attend, cross, network, norms),
+                _pre_norm,
                 "You normalised before each sublayer. That is pre-norm; the paper normalises after adding.",
             ),
             Misconception(
                 "cross first",
-                lambda y, memory, attend, cross, network, norms: _cross_first(
-                    y, memory, attend, cross, network, norms
-                ),
+                _cross_first,
                 "Cross-attention comes before self-attention. It is the other way round.",
             ),
             Misconception(
@@ -392,9 +388,7 @@ EXERCISES = [
             ),
             Misconception(
                 "the first y added",
-                lambda y, memory, attend, cross, network, norms: _first_y_added(
-                    y, memory, attend, cross, network, norms
-                ),
+                _first_y_added,
                 "You add the y that came in three times. Each sublayer is added to what went into that sublayer.",
             ),
             Misconception(
