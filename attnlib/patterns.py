@@ -28,6 +28,9 @@ LEAST, MOST = 32, 128  # queries in a block of a band: fewer take more calls, mo
 class Pattern:
     """What `Band` and `BigBird` have in common; ``beside`` is a mask that hides more, as padding does.
 
+    A pattern says twice who sees whom, and both have to agree: `inside` for pairs of positions, `near` for blocks of
+    the positions of one strand.
+
     >>> Pattern(beside=np.ones((2, 1, 5), dtype=bool)).ndim
     3
     """

@@ -2,6 +2,7 @@
 
 Every function takes queries ``(..., n_q, d)`` and keys ``(..., n_k, d)``, NumPy arrays or torch tensors, and
 gives one number for every pair, ``(..., n_q, n_k)``. A larger score earns a larger share of the weight.
+(`squared_distance` is no score itself: `gaussian` is made of it.)
 A score with parameters goes to `attention` as ``functools.partial(bilinear, w=w)``.
 """
 

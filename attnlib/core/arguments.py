@@ -99,7 +99,7 @@ def check_numbers(q: Array, k: Array, v: Array) -> None:
             total = q.sum() + k.sum() + v.sum()  # one cheap pass: a NaN or an infinity shows in the sum
         except AttributeError:  # the standard has it as a function alone, which takes longer
             total = sum(map(namespace(v).sum, (q, k, v)))
-        if total - total == 0:
+        if total - total == 0:  # not so for NaN, nor for an infinity
             return
     no_nan(q=q, k=k)
     xp = namespace(v)
@@ -134,7 +134,7 @@ def check_softmax(scores: Array, mask: Array | None) -> None:
         raise ValueError("scores must have at least one axis, the keys; got a single number")
     no_nan(scores=scores)
     if mask is not None:
-        check_mask(mask, (1, *scores.shape)[-max(scores.ndim, 2) :], like=scores)
+        check_mask(mask, (1, *scores.shape)[-max(scores.ndim, 2) :], like=scores)  # of two axes at least
 
 
 def _check_causal(causal: bool, n_q: int, n_k: int) -> None:

@@ -51,7 +51,7 @@ def blockwise(
     True
     """
     xp, n_q, n_k = namespace(q), q.shape[-2], k.shape[-2]
-    first = n_k - n_q  # the key at which the first query stands
+    first = n_k - n_q  # query r stands at key r + first
     wide = q.dtype if xp.finfo(q.dtype).bits > 16 else xp.float32  # long sums in half precision drift
 
     def mean(rows: slice) -> Array:

@@ -1,4 +1,7 @@
-"""Attention by torch's own kernel, which never holds the weights: where the speed on a whole sequence comes from."""
+"""Attention by torch's own kernel, which never holds the weights: where the speed on a whole sequence comes from.
+
+The numbers are those of `attnlib.core.attention`; who wants to know how they come about need not read this file.
+"""
 
 from __future__ import annotations
 

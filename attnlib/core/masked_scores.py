@@ -1,4 +1,8 @@
-"""Scores, with minus infinity where a query may not attend: the one place where a mask meets a score."""
+"""Scores, with minus infinity where a query may not attend: where a mask meets a score.
+
+Shortcuts that make no array of scores say so to others: `attnlib.core.fused` to torch's kernel, `attnlib.core.sparse`
+tile by tile, `attnlib.nn.fast_decode` for one new position.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +43,16 @@ def masked_scores(
            [  1.,   1.]])
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
-    scores = getattr(score, "unchecked", score)(q, k)  # (..., n_q, n_k)
+    scores = getattr(score, "unchecked", score)(q, k)  # (..., n_q, n_k); ours would check q and k again
     check_scores(scores, n_q, n_k)
     if bias is not None:
-        xp, hidden = namespace(bias), bias == -inf
+        xp, hidden = namespace(bias), bias == -inf  # beside a score of plus infinity, a sum would be NaN
         scores = xp.where(hidden, bias, scores + xp.where(hidden, xp.zeros_like(bias), bias))
     if isinstance(mask, Pattern):
         mask = mask.dense(n_q, n_k, like=q)
     seen = causal_tile(n_q, n_k, n_k - n_q if start is None else start, like=q) if causal else None
-    seen = mask if seen is None else seen if mask is None else seen & mask
+    if mask is not None:
+        seen = mask if seen is None else seen & mask
     return scores if seen is None else namespace(scores).where(seen, scores, -inf)
 
 
@@ -59,7 +64,7 @@ def causal_tile(n_q: int, n_k: int, start: int, like: Array) -> Bool[Array, "n_q
     array([[1, 0],
            [1, 1]])
     """
-    if n_k - 1 <= start:
+    if n_k - 1 <= start:  # the first query already sees the last key
         return None
     xp = namespace(like)
     query, key = (xp.arange(n, device=like.device) for n in (n_q, n_k))

@@ -47,7 +47,7 @@ def softmax(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q n_k"]:
     """
     xp, exp_scores = namespace(scores), exponentials(scores)
     row_sum = xp.sum(exp_scores, axis=-1, keepdims=True)  # (..., n_q, 1)
-    return exp_scores / xp.where(row_sum > 0, row_sum, 1.0)
+    return exp_scores / xp.where(row_sum > 0, row_sum, 1.0)  # rows of zeros stay zeros
 
 
 def exponentials(
@@ -103,5 +103,6 @@ def _with_finite_tops(scores: Array, top: Array) -> tuple[Array, Array]:
     if count:
         raise ValueError(f"score must return numbers; got NaN for {count} of {prod(top.shape)} queries")
     if not read or xp.any(top == inf):  # those of plus infinity share the weight
+        # In their rows plus infinity becomes 0, and all else minus infinity.
         scores = xp.where(top == inf, xp.where(scores == inf, xp.zeros_like(scores), -inf), scores)
     return scores, xp.where(xp.isfinite(top), top, 0.0)

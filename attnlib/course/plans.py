@@ -66,13 +66,13 @@ PLANS = (
     ),
     Plan(
         "A semester",
-        "Fifteen meetings of ninety minutes: a deck, then the notebook; excursions are for reports by students.",
+        "Fifteen meetings of ninety minutes: a deck, then the notebook; reports by students come from excursions, or from what the lecture leaves out.",
         (
             Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
             Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
             Lecture(("03", "04"), 8, "Exercises in pairs. Report: words in sentences in a document."),
             Lecture(("05",), 26, "Train before the lecture. Report: twins, and what the state asks."),
-            Lecture(("06", "07"), 35, "07 in its proof and its construction; the rest is reading."),
+            Lecture(("06", "07"), 35, "Of 07 the proof and the construction; the rest is reading."),
             Lecture(
                 ("08", "09"), 38, "Which code generalises depends on the task: let two groups argue for one each."
             ),
@@ -80,12 +80,12 @@ PLANS = (
             Lecture(
                 ("12",),
                 19,
-                "Last week's claim again. Design the missing test set before showing what the score hid.",
+                "The claim is last week's lesson. Design the missing test set before showing what the score hid.",
             ),
             Lecture(("13",), 39, "Place the cuts at the board before they are run."),
             Lecture(("14",), 25, "Report: what the empty sentence has to do with beams."),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
-            Lecture(("17", "18"), 49, "The head that knows chemistry; what 3,000 pairs give, and what they do not."),
+            Lecture(("17", "18"), 49, "The head that knows chemistry; what 2,743 pairs give, and what they do not."),
             Lecture(("19", "20"), 50, "In 20, draw the paths at the board. Which fact will arrive?"),
             Lecture(("21", "22"), 47, "In 22 let the room rank what decides before it is run."),
             Lecture(
@@ -124,7 +124,7 @@ def _row(number: int, lecture: Lecture) -> str:
 _HEAD = """\
 # Teaching with it
 
-Minutes are for reading, running the cells and a first try at each exercise. Who works all exercises of a lesson out
+Minutes are for reading, running the cells and a first try at each exercise. Anyone who works through all exercises of a lesson
 should add about half an hour to it, as one reader estimated for lesson 10. Before each meeting the room votes on a
 sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
 

@@ -1,7 +1,8 @@
 """Descendants of the Transformer, each assembled from `attnlib.nn` in one file, and equal to Hugging Face's.
 
 Each has a configuration, `from_huggingface` for a module in memory, and `from_pretrained` for a folder of published
-weights. What is shipped with the course is read by `pretrained`.
+weights. What is shipped with the course is read by `pretrained`, the detector of scenes by `trained_detr`.
+(`InContext` is nobody's but the course's.)
 """
 
 import attnlib._needs.torch  # noqa: F401

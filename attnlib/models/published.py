@@ -8,7 +8,7 @@ from typing import Any
 from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
 from attnlib.models.loading import Blueprint, Part
 
-__all__ = ["activation_of", "albert", "bert", "gpt2", "gpt2_settings", "require", "t5"]
+__all__ = ["activation_of", "albert", "bert", "both", "gpt2", "gpt2_settings", "require", "t5"]
 
 ACTIVATIONS = {
     "relu": "relu",

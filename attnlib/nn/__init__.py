@@ -24,9 +24,10 @@ from attnlib.nn.heads import MultiHeadAttention
 from attnlib.nn.layers import DecoderLayer, EncoderLayer, Residual
 from attnlib.nn.positional import LearnedPositions, Positional, RelativeBias
 from attnlib.nn.projection import merge_heads, split_heads
-from attnlib.nn.recurrent import Seq2Seq, shift_right
+from attnlib.nn.recurrent import Seq2Seq
 from attnlib.nn.segments import RelativeAttention, SegmentLayer, Segments, SegmentStack
 from attnlib.nn.stacks import Decoder, Encoder
+from attnlib.nn.tokens import shift_right
 from attnlib.nn.transformer import Transformer
 
 __all__ = [

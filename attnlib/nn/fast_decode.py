@@ -1,4 +1,4 @@
-"""A decoder's step for one new position, planned when a text begins: why writing is fast.
+"""A decoder's step for one new position, planned when a text begins: why the `Transformer` writes fast.
 
 In a small model most of the time of a step goes into finding modules and weights, and into checking what the step
 before has checked. `plan_decoding` finds them once, and what it finds holds for that text. The plan computes what

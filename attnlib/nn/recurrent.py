@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib._checks import check_at_least_one, check_one_of
 from attnlib.core.attention import Attended, attention
-from attnlib.data.text import PAD, START
+from attnlib.data.text import PAD
 from attnlib.masks import padding
 from attnlib.nn.cache import check_rows
 from attnlib.nn.tokens import check_tokens, lengths_of
@@ -30,25 +30,9 @@ if TYPE_CHECKING:
 
     Hidden = Tensor | tuple[Tensor, Tensor]  # a pair for an LSTM
 
-__all__ = ["Seq2Seq", "shift_right"]
+__all__ = ["Seq2Seq"]
 
 CELLS = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}
-
-
-def shift_right(target: Int[Tensor, "batch n"]) -> Int[Tensor, "batch n"]:
-    r"""What a decoder reads while it learns to write ``target``: `START`, then all of it but the last token.
-
-    .. math:: \text{shifted}_0 = \text{START}, \qquad \text{shifted}_t = \text{target}_{t-1}
-
-    Raises ``TypeError`` when ``target`` is no tensor of integers, ``ValueError`` when it is not ``(batch, n)``.
-
-    Source: Williams, Zipser (1989), section 3, *teacher forcing*.
-
-    >>> shift_right(torch.tensor([[7, 8, 9]]))
-    tensor([[1, 7, 8]])
-    """
-    check_tokens("target", target)
-    return torch.cat([torch.full_like(target[:, :1], START), target[:, :-1]], dim=1)
 
 
 class Memory(NamedTuple):
@@ -122,6 +106,7 @@ class Seq2Seq(nn.Module):
     sections 2.2 and 2.3, for the GRU and the vector at every step; Sutskever, Vinyals, Le (2014), section 2;
     Bahdanau, Cho, Bengio (2015), section 3 and appendix A; Luong, Pham, Manning (2015), section 3.1.
 
+    >>> from attnlib.nn import shift_right
     >>> model = Seq2Seq(9, 9, d_model=8, attend="bahdanau")
     >>> source, target = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([[6, 5, 4], [8, 7, 0]])
     >>> logits, weights = model(source, [3, 2], shift_right(target))

@@ -1,4 +1,4 @@
-"""Tokens and lengths, checked."""
+"""Tokens and lengths, checked; and what a decoder reads while it learns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import torch
 
 from attnlib._arrays import is_torch, readable
 from attnlib._checks import check_integers
+from attnlib.data.text import START
 
 if TYPE_CHECKING:
     from jaxtyping import Int
     from torch import Tensor
 
-__all__ = ["check_beside", "check_tokens", "lengths_of"]
+__all__ = ["check_beside", "check_tokens", "lengths_of", "shift_right"]
 
 
 def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = None) -> None:
@@ -61,3 +62,23 @@ def lengths_of(lengths: Sequence[int] | Int[Tensor, " batch"] | None, batch: int
     if len(whole) != batch or not all(1 <= length <= n for length in whole):
         raise ValueError(f"lengths must be {batch} numbers from 1 to {n}, one for each source; got {whole}")
     return whole
+
+
+def shift_right(target: Int[Tensor, "batch n"], start: int = START) -> Int[Tensor, "batch n"]:
+    r"""What a decoder reads while it learns to write ``target``: ``start``, then all of it but the last token.
+
+    .. math:: \text{shifted}_0 = \text{start}, \qquad \text{shifted}_t = \text{target}_{t-1}
+
+    The pairs of `attnlib.data` begin with `attnlib.data.text.START`; a `Transformer` says what its own begin with,
+    ``model.config.start``.
+
+    Raises ``TypeError`` when ``target`` is no tensor of integers, ``ValueError`` when it is not ``(batch, n)``.
+
+    Source: Williams, Zipser (1989), section 3, *teacher forcing*.
+
+    >>> import torch
+    >>> shift_right(torch.tensor([[7, 8, 9]]))
+    tensor([[1, 7, 8]])
+    """
+    check_tokens("target", target)
+    return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)

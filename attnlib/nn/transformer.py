@@ -77,7 +77,7 @@ class Transformer(nn.Module):
 
     Where the source equals ``config.pad`` it is padding, which nothing attends to; the target's padding stands behind
     all that is real, where the causal mask hides it. The target goes in shifted right: its first token is
-    ``config.start``, and the logits at position ``t`` are for the token after it.
+    ``config.start``, as `shift_right` puts it there, and the logits at position ``t`` are for the token after it.
 
     Source: Vaswani et al. (2017), section 3.
 

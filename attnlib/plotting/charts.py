@@ -1,4 +1,4 @@
-"""The figures of the course. Every function takes arrays and words, and returns a `Picture`.
+"""Charts: lines, points and runs. Every function takes arrays and words, and returns a `Picture`.
 
 ``title`` states what the picture shows. ``labels`` are the names of the axes, across and up, with their units.
 """

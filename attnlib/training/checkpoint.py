@@ -32,7 +32,7 @@ def save(
     random: dict[str, Tensor],
     settings: dict[str, Any],
 ) -> None:
-    """Write everything to `FILE` in ``folder``, in one piece: see `attnlib._files.write`.
+    """Write everything to `FILE` in ``folder``, in one piece: see `attnlib.training.weights.write`.
 
     ``random`` are the states of the random numbers, those of process 1 with "/1" after their names.
     """

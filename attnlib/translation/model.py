@@ -13,7 +13,7 @@ from attnlib.data.corpus import Corpus
 from attnlib.data.text import Pairs, pad
 from attnlib.decoding.strategies import greedy
 from attnlib.nn.config import TransformerConfig
-from attnlib.nn.recurrent import shift_right
+from attnlib.nn.tokens import shift_right
 from attnlib.nn.transformer import Transformer
 from attnlib.training.label_smoothing import smoothed_cross_entropy
 from attnlib.training.schedules import warmup_cosine

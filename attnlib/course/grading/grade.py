@@ -92,13 +92,13 @@ def _judge(trial: _Trial, wanted: list[Outcome]) -> Verdict:
     changed = next((outcome.changed for outcome in came if outcome.changed), ())
     if wrong is None and len(came) == len(wanted) and not changed:
         return Verdict("right", messages.right(exercise, len(cases), went))
-    if not came:
+    if not came or (wrong is None and not changed):  # it ended before all cases were tried
         return Verdict("stopped", messages.no_outcome(exercise, went))
     if _unwritten(came[0]):
         return Verdict("not attempted", messages.not_attempted(exercise))
     if wrong is not None and (known := compare.known_mistake(exercise, cases, came)):
         return Verdict("misconception", messages.known(exercise, known.words, went), known.name)
-    if changed or wrong is None:
+    if changed:
         return Verdict("changed inputs", messages.changed(exercise, changed, wrong is None, went))
     if failure := came[wrong].failure:
         return Verdict("raised", messages.raised(exercise, cases, wrong, failure, went))
