@@ -141,8 +141,8 @@ def test_figures_keep_their_shape_and_lie_on_light_paper(tab, address):
     for i in range(pictures.count()):  # those in a folded excursion too, and all are fetched when they come near
         tab.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         pictures.nth(i).scroll_into_view_if_needed()
-    tab.wait_for_load_state("networkidle")
-    assert pictures.count() == tab.evaluate("[...document.images].filter(i => i.naturalWidth > 99).length")
+    there = "n => [...document.images].filter(i => i.naturalWidth > 99).length === n"
+    tab.wait_for_function(there, arg=pictures.count())  # the network was idle once, before the last were fetched
     assert tab.evaluate(SQUASHED) == []
     if tab.evaluate("document.documentElement.dataset.theme") == "dark":
         assert min(tab.evaluate(GROUNDS)) > 200
