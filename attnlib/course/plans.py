@@ -66,7 +66,7 @@ PLANS = (
     ),
     Plan(
         "A semester",
-        "Fifteen meetings of ninety minutes: a deck, then the notebook; reports by students come from excursions, or from what the lecture leaves out.",
+        "Fifteen meetings of ninety minutes: a deck, then the notebook; students report on what is left out.",
         (
             Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
             Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
@@ -124,9 +124,9 @@ def _row(number: int, lecture: Lecture) -> str:
 _HEAD = """\
 # Teaching with it
 
-Minutes are for reading, running the cells and a first try at each exercise. Anyone who works through all exercises of a lesson
-should add about half an hour to it, as one reader estimated for lesson 10. Before each meeting the room votes on a
-sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
+Minutes are for reading, running the cells and a first try at each exercise. Anyone who works through all exercises
+of a lesson should add about half an hour to it, as one reader estimated for lesson 10. Before each meeting the room
+votes on a sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
 
 _TAIL = """\
 ## In the room
