@@ -54,11 +54,11 @@ def _same_weights(expected, got):
     )
 
 
-def _loss(x, y, W, mask=True, score=gaussian, queries=None, keys=None):
+def _loss(x, y, W, mask=True, score=gaussian, queries=None, keys=None, error=np.square):
     others = ~np.eye(len(x), dtype=bool)
     q, k = x @ (W if queries is None else queries), x @ (W if keys is None else keys)
     out = attention(q, k, y[:, None], score=score, mask=others if mask else None).out
-    return np.mean((out[:, 0] - y) ** 2)
+    return np.mean(error(out[:, 0] - y))
 
 
 def _loss_by_zeroing(x, y, W):
@@ -68,11 +68,6 @@ def _loss_by_zeroing(x, y, W):
 
 def _loss_sum(x, y, W):
     return len(y) * _loss(x, y, W)
-
-
-def _loss_absolute(x, y, W):
-    others = ~np.eye(len(x), dtype=bool)
-    return np.mean(abs(attention(x @ W, x @ W, y[:, None], score=gaussian, mask=others).out[:, 0] - y))
 
 
 def _loss_broadcast(x, y, W):
@@ -381,7 +376,7 @@ EXERCISES = [
             ),
             Misconception(
                 "absolute",
-                _loss_absolute,
+                lambda x, y, W: _loss(x, y, W, error=np.abs),
                 "That is the mean of the absolute errors. The mean of their squares was asked for.",
             ),
             Misconception(
