@@ -172,7 +172,7 @@ def _in_vmap(torch: ModuleType) -> bool:
     return any(isinstance(one, VmapInterpreter) for one in retrieve_all_functorch_interpreters())
 
 
-def at(x: Array, places: np.ndarray, axis: int) -> Array:
+def at(x: Array, places: slice | np.ndarray, axis: int) -> Array:
     """What stands at ``places`` along an axis. Indexing with an array of NumPy's is not in the standard.
 
     >>> import numpy as np
@@ -181,6 +181,8 @@ def at(x: Array, places: np.ndarray, axis: int) -> Array:
            [0., 0.],
            [1., 0.]])
     """
+    if isinstance(places, slice):
+        return x[(..., places) + (slice(None),) * (-1 - axis)]
     xp = namespace(x)
     return xp.take(x, xp.asarray(places, device=x.device), axis=axis)
 

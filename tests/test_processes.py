@@ -26,7 +26,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from attnlib.training import checkpoint, fit
-from attnlib.training.sharding import moved, share
+from attnlib.training.batches import moved, share
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from attnlib._arrays import Array, namespace
+import numpy as np
+
+from attnlib._arrays import Array, at, namespace
 from attnlib.core.masked_scores import masked_scores
 from attnlib.core.online import carry_on, mean_of
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Bool, Float, Int
 
-__all__ = ["blockwise"]
+__all__ = ["blockwise", "tile_of"]
 
 
 def blockwise(
@@ -57,7 +59,7 @@ def blockwise(
     def mean(rows: slice) -> Array:
         kept = None
         for columns in spans(rows.stop + first if causal else n_k, block):  # keys beyond are hidden
-            hide = {"mask": tile(mask, rows, columns), "bias": tile(bias, rows, columns), "causal": causal}
+            hide = {"mask": tile_of(mask, rows, columns), "bias": tile_of(bias, rows, columns), "causal": causal}
             start = first + rows.start - columns.start
             scores = masked_scores(q[..., rows, :], k[..., columns, :], score, **hide, start=start)
             scores = xp.astype(scores, wide, copy=False)
@@ -80,15 +82,16 @@ def spans(n: int, block: int | None) -> Iterator[slice]:
     return (slice(start, min(start + block, n)) for start in range(0, max(n, 1), block))
 
 
-def tile(x: Array | None, rows: slice, columns: slice) -> Array | None:
+def tile_of(
+    x: Array | None, rows: slice | Int[np.ndarray, " n_q"], columns: slice | Int[np.ndarray, " n_k"]
+) -> Array | None:
     """The part of a mask or a bias for these queries and keys; an axis of one stays, for it broadcasts.
 
-    >>> import numpy as np
-    >>> tile(np.arange(4)[None], slice(5, 7), slice(1, 3))
+    >>> tile_of(np.arange(4)[None], slice(5, 7), slice(1, 3))
     array([[1, 2]])
     """
     if x is None:
         return None
     x = x if x.ndim > 1 else x[None]
-    everything = slice(None)
-    return x[..., rows if x.shape[-2] > 1 else everything, columns if x.shape[-1] > 1 else everything]
+    x = at(x, rows, axis=-2) if x.shape[-2] > 1 else x
+    return at(x, columns, axis=-1) if x.shape[-1] > 1 else x

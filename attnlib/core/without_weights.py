@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attnlib._arrays import Array, at, is_torch, namespace
+from attnlib._arrays import Array, is_torch, namespace
 from attnlib.core.arguments import check_numbers
-from attnlib.core.blockwise import blockwise
+from attnlib.core.blockwise import blockwise, tile_of
 from attnlib.core.sparse import Tile, sparse
 from attnlib.patterns import Pattern
 from attnlib.scores import scaled_dot
@@ -40,7 +40,7 @@ def without_weights(
     if isinstance(mask, Pattern):
 
         def mean(tile: Tile) -> Array:
-            hide = _hidden(mask.beside, tile), _cut(bias, tile)
+            hide = _hidden(mask.beside, tile), tile_of(bias, tile.rows, tile.columns)
             return without_weights(tile.q, tile.k, tile.v, score, hide[0], False, hide[1], dropout, None)
 
         return sparse(q, k, v, mask, causal, mean)
@@ -56,17 +56,8 @@ def without_weights(
 
 def _hidden(beside: Array | None, tile: Tile) -> Array | None:
     """The mask of a tile: what the pattern lets be seen there, and the mask beside it does not hide."""
-    beside = _cut(beside, tile)
+    beside = tile_of(beside, tile.rows, tile.columns)
     if tile.seen is None:
         return beside
     seen = namespace(tile.q).asarray(tile.seen, device=tile.q.device)
     return seen if beside is None else seen & beside
-
-
-def _cut(x: Array | None, tile: Tile) -> Array | None:
-    """The part of a mask or a bias for a tile; an axis of one stays, for it broadcasts."""
-    if x is None:
-        return None
-    x = x if x.ndim > 1 else x[None]
-    x = at(x, tile.rows, axis=-2) if x.shape[-2] > 1 else x
-    return at(x, tile.columns, axis=-1) if x.shape[-1] > 1 else x

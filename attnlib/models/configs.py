@@ -8,7 +8,7 @@ from attnlib._checks import check_positive
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.positional import KINDS
-from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
+from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_special_tokens, fill
 
 __all__ = ["BERTConfig", "GPTConfig", "T5Config"]
 
@@ -45,7 +45,7 @@ class GPTConfig:
         check_sizes(self, "n_tokens", "n_max", "d_model", "n_heads", "n_layers", "d_ff")
         check_divides(self, n_heads="d_model")
         check_choices(self, activation=ACTIVATIONS, position=KINDS)
-        check_tokens(self, "n_tokens", optional=("end", "pad"))
+        check_special_tokens(self, "n_tokens", optional=("end", "pad"))
 
     @property
     def start(self) -> None:
@@ -94,7 +94,7 @@ class BERTConfig:
         check_sizes(self, "n_tokens", "n_max", "n_segments", "d_model", "d_embedding", "n_heads", "n_layers", "d_ff")
         check_divides(self, n_heads="d_model")
         check_choices(self, activation=ACTIVATIONS)
-        check_tokens(self, "n_tokens", "pad")
+        check_special_tokens(self, "n_tokens", "pad")
         check_positive("std", self.std)
         if self.sentence_head and not self.pooler:
             raise ValueError("pooler must be True where sentence_head is, which reads what it gives; got False")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from attnlib._checks import check_positive
 from attnlib.nn.feed_forward import ACTIVATIONS
-from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
+from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_special_tokens, fill
 
 __all__ = ["CLIPConfig", "DETRConfig", "ViTConfig"]
 
@@ -134,7 +134,7 @@ class CLIPConfig:
         check_sizes(self, "d_text", "n_text_heads", "n_text_layers", "d_text_ff", "d_shared")
         check_divides(self, n_heads="d_model", n_text_heads="d_text", patch="side")
         check_choices(self, activation=ACTIVATIONS, text_activation=ACTIVATIONS)
-        check_tokens(self, "n_tokens", optional=("end",))
+        check_special_tokens(self, "n_tokens", optional=("end",))
         check_positive("scale", self.scale)
 
     @property

@@ -9,7 +9,7 @@ from attnlib.data.text import END, PAD, START
 from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.layers import NORMS
 from attnlib.nn.positional import KINDS
-from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_tokens, fill
+from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_special_tokens, fill
 from attnlib.scores import dot, scaled_dot
 
 __all__ = ["TransformerConfig"]
@@ -88,7 +88,7 @@ class TransformerConfig:
                 raise ValueError(f"{kind} positions need pairs of numbers; got an odd size, {size}")
         if self.pad == self.end or self.pad >= self.n_source:
             raise ValueError(f"pad must be a token of the source, and not the end; got {self.pad}")
-        check_tokens(self, "n_target", "pad", "start", "end")
+        check_special_tokens(self, "n_target", "pad", "start", "end")
 
     @property
     def layer(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-__all__ = ["attention_options", "check_module", "copy_feed_forward", "copy_linear", "copy_norm", "layer_options"]
+__all__ = ["attention_arguments", "check_module", "copy_feed_forward", "copy_linear", "copy_norm", "layer_arguments"]
 
 
 def check_module(module: object, kind: type[nn.Module]) -> None:
@@ -20,10 +20,10 @@ def check_module(module: object, kind: type[nn.Module]) -> None:
         raise TypeError(f"module must be a torch.nn.{kind.__name__}; got {type(module).__name__}")
 
 
-def attention_options(module: nn.MultiheadAttention) -> dict[str, Any]:
+def attention_arguments(module: nn.MultiheadAttention) -> dict[str, Any]:
     """The arguments of our attention that torch's has; raise for what has no counterpart here.
 
-    >>> attention_options(nn.MultiheadAttention(8, 2))
+    >>> attention_arguments(nn.MultiheadAttention(8, 2))
     {'d_model': 8, 'n_heads': 2, 'bias': True, 'dropout': 0.0}
     """
     check_module(module, nn.MultiheadAttention)
@@ -35,10 +35,10 @@ def attention_options(module: nn.MultiheadAttention) -> dict[str, Any]:
     return {"d_model": module.embed_dim, "n_heads": module.num_heads, "bias": bias, "dropout": module.dropout}
 
 
-def layer_options(module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> dict[str, Any]:
+def layer_arguments(module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> dict[str, Any]:
     """The arguments of our layer that torch's has; raise for an activation that has no counterpart here.
 
-    >>> layer_options(nn.TransformerEncoderLayer(8, 2, 16))["d_ff"]
+    >>> layer_arguments(nn.TransformerEncoderLayer(8, 2, 16))["d_ff"]
     16
     """
     activation = {F.relu: "relu", F.gelu: "gelu"}.get(module.activation)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from attnlib._checks import check_at_least_one, check_floats, check_share
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.cache import Cache
-from attnlib.nn.from_torch import attention_options, copy_linear
+from attnlib.nn.from_torch import attention_arguments, copy_linear
 from attnlib.nn.grouped import grouped_attention
 from attnlib.nn.projection import merge_heads, project_heads
 from attnlib.patterns import Pattern, mapped
@@ -247,7 +247,7 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(ours(x).out, theirs(x, x, x)[0], atol=1e-6)
         True
         """
-        ours = cls(**attention_options(module)).to(module.in_proj_weight)
+        ours = cls(**attention_arguments(module)).to(module.in_proj_weight)
         copy_linear(ours.in_proj, module.in_proj_weight, module.in_proj_bias)
         copy_linear(ours.out_proj, module.out_proj.weight, module.out_proj.bias)
         return ours.train(module.training)

@@ -14,7 +14,7 @@ from attnlib._checks import check_one_of
 from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
 from attnlib.nn.feed_forward import FeedForward
-from attnlib.nn.from_torch import check_module, copy_feed_forward, copy_norm, layer_options
+from attnlib.nn.from_torch import check_module, copy_feed_forward, copy_norm, layer_arguments
 from attnlib.nn.heads import MultiHeadAttention
 from attnlib.nn.saving import named
 from attnlib.scores import scaled_dot
@@ -101,7 +101,7 @@ class _Layer(nn.Module):
     @classmethod
     def _from_torch(cls, module: nn.Module, kind: type[nn.Module]) -> _Layer:
         check_module(module, kind)
-        ours = cls(**layer_options(module)).to(module.linear1.weight)
+        ours = cls(**layer_arguments(module)).to(module.linear1.weight)
         ours.self_attention = MultiHeadAttention.from_torch(module.self_attn)
         copy_norm(ours.self_attention_residual, module.norm1)
         if cls.crosses:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attnlib._checks import check_at_least_one, check_one_of, check_share
 
-__all__ = ["check_choices", "check_divides", "check_sizes", "check_tokens", "fill"]
+__all__ = ["check_choices", "check_divides", "check_sizes", "check_special_tokens", "fill"]
 
 
 def fill(config: object, **sizes: int) -> None:
@@ -36,7 +36,7 @@ def check_choices(config: object, **known: Iterable[str]) -> None:
         check_one_of(name, getattr(config, name), words)
 
 
-def check_tokens(config: object, size: str, *names: str, optional: Iterable[str] = ()) -> None:
+def check_special_tokens(config: object, size: str, *names: str, optional: Iterable[str] = ()) -> None:
     """Raise unless each is a token of the vocabulary whose size stands in ``size``; what is optional may be None."""
     for name in (*names, *(name for name in optional if getattr(config, name) is not None)):
         token = getattr(config, name)

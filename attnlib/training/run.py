@@ -14,8 +14,8 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from attnlib.training import checkpoint
 from attnlib.training.history import History
+from attnlib.training.loss import loss_of
 from attnlib.training.random_state import random_state, set_random_state
-from attnlib.training.sharding import loss_of
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -27,8 +27,8 @@ def _each_its_own(scores, log_p):
     return np.stack([order, words[order]], axis=1)
 
 
-def _kept(p, top_p, *, stays):
-    order = np.argsort(-p)
+def _kept(p, top_p, *, stays, ranked=lambda p: np.argsort(-p)):
+    order = ranked(p)
     upto = np.cumsum(p[order])
     kept = np.zeros(len(p))
     chosen = order[stays(upto, p[order], top_p)]
@@ -60,11 +60,7 @@ def _unsorted(p, top_p):
 
 
 def _least_likely(p, top_p):
-    order = np.argsort(p)
-    stays = order[np.cumsum(p[order]) - p[order] < top_p]
-    kept = np.zeros(len(p))
-    kept[stays] = p[stays]
-    return kept / kept.sum()
+    return _share(_kept(p, top_p, stays=lambda upto, q, top: upto - q < top, ranked=np.argsort))
 
 
 def _in_rank_order(p, top_p):
