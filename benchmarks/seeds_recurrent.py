@@ -27,15 +27,15 @@ HEAD = f"""\
 Made by `make seeds`, on {described()}.
 
 Each network learns to write words of 1 to 10 different letters backwards, in batches of {BATCH}, in double precision.
-In every cell the letters that it then writes right by itself, in per cent of 200 new words, one number a seed.
-Guessing gets 4. Unless something else is said: a GRU, {STEPS} steps, a largest rate of {RATE}.
+Unless a column says what else, a cell has the letters that it then writes right by itself, in per cent of 200 new
+words, one number a seed. Guessing gets 4. Unless something else is said: a GRU, {STEPS} steps, a largest rate of {RATE}.
 """
 
 
 def page() -> str:
-    """Both tables, as Markdown."""
-    with tqdm(total=65, desc="networks") as bar:
-        return "\n".join([HEAD, size_or_time(bar), cells(bar)])
+    """All tables, as Markdown."""
+    with tqdm(total=90, desc="networks") as bar:
+        return "\n".join([HEAD, size_or_time(bar), weights(bar), cells(bar)])
 
 
 def size_or_time(bar: tqdm) -> str:
@@ -56,6 +56,28 @@ def size_or_time(bar: tqdm) -> str:
         n_parameters = sum(p.numel() for p in models[0].parameters())
         rows.append([name, f"{n_parameters:,}", *right(models, lengths)])
     return f"## The size, or the time\n\n{table(rows)}"
+
+
+def weights(bar: tqdm) -> str:
+    """Where the largest weight falls, from Bahdanau's attention to Luong's, one difference at a time."""
+    kinds = {
+        "Bahdanau": {"attend": "bahdanau"},
+        "read from both ends": {"attend": "bahdanau", "bidirectional": True},
+        "bilinear score": {"attend": "bahdanau", "score": "general"},
+        "new state asks": {"attend": "luong", "score": "additive"},
+        "the last two: Luong": {"attend": "luong"},
+    }
+    columns = ("largest weight on the letter", "one place after it", "letters right, of ten")
+    rows = [["", *columns], [":---"] + 3 * ["---:"]]
+    new = reversal(200, 10, seed=(99, 10, 0), **LETTERS)
+    for name, options in kinds.items():
+        models = [trained(seed, bar, **options) for seed in SEEDS]
+        largest = [model(new.source, None, shift_right(new.target)).weights.argmax(-1) for model in models]
+        # The first letter that is written is left out: there is no place after the last.
+        on = ((places == new.alignment)[:, 1:].float().mean().item() for places in largest)
+        after = ((places == new.alignment + 1)[:, 1:].float().mean().item() for places in largest)
+        rows.append([name, per_cent(on), per_cent(after), *right(models, [10])])
+    return f"## Which of the three\n\n{table(rows)}"
 
 
 def cells(bar: tqdm) -> str:
