@@ -15,11 +15,11 @@ def _corrupt(text, spans):
     return " ".join(source), " ".join(target)
 
 
-def _corrupt_as(text, spans, *, first=0, same=False, kept=False, last=True, per_token=False, inclusive=False):
+def _corrupt_as(text, spans, *, first=0, same=False, kept=False, last=True, per_token=False, inclusive=False, n=False):
     """The right answer, or one that differs in one thing."""
     words, source, target, end = text.split(), [], [], 0
     for i, (start, stop) in enumerate(spans):
-        stop += inclusive
+        stop += inclusive + start * n
         mark = f"<{first + (0 if same else i)}>"
         source += words[end:start] + [mark] * (stop - start if per_token else 1) + words[start:stop] * kept
         target += [mark, *words[start:stop]]
@@ -63,6 +63,24 @@ def _marks_behind(text, spans):
 def _no_marks_in_source(text, spans):
     source, target = _corrupt(text, spans)
     return " ".join(word for word in source.split() if not word.startswith("<")), target
+
+
+def _replaced(text, spans, most=-1):
+    """Words looked for in the text, and not counted."""
+    words, source = text.split(), text
+    for i, (start, stop) in enumerate(spans):
+        source = source.replace(" ".join(words[start:stop]), f"<{i}>", most)
+    return source, _corrupt(text, spans)[1]
+
+
+def _mark_between(text, spans):
+    source, target = _corrupt(text, spans)
+    return source, target.removeprefix("<0> ")
+
+
+def _last_mark_again(text, spans):
+    source, target = _corrupt(text, spans)
+    return source, target.removesuffix(f"<{len(spans)}>") + f"<{len(spans) - 1}>"
 
 
 def _places_moved(text, spans):
@@ -277,6 +295,7 @@ EXERCISES = [
             (_THANKS, [(2, 4), (8, 9)]),
             (_FOUR, [(0, 1), (3, 5), (6, 8)]),
             (_FOUR, [(1, 4)]),
+            (_FOUR, [(3, 4), (6, 7)]),  # words that stand earlier, too
         ],
         hints=(
             "Go through the spans in order and remember where the last one ended.",
@@ -290,6 +309,17 @@ EXERCISES = [
                 lambda text, spans: _corrupt_as(text, spans, last=False),
                 "The last sentinel is missing from the target: one more than there are spans. It says that nothing "
                 "follows.",
+            ),
+            Misconception(
+                "the last sentinel again",
+                _last_mark_again,
+                "Your target ends with the sentinel of the last span once more. The one at the end is new: its number "
+                "is len(spans).",
+            ),
+            Misconception(
+                "no sentinel before the first",
+                _mark_between,
+                "Your target has no <0> before the first span. Each span has its own sentinel before it.",
             ),
             Misconception(
                 "one sentinel for all",
@@ -349,6 +379,29 @@ EXERCISES = [
                 "all places in the text as it was.",
             ),
             Misconception(
+                "replaced everywhere",
+                _replaced,
+                "str.replace takes out every place that has these words. Go by the places in spans.",
+            ),
+            Misconception(
+                "replaced at the first place",
+                lambda text, spans: _replaced(text, spans, 1),
+                "You took these words out where they come first. The same words may stand twice: go by the places in "
+                "spans.",
+            ),
+            Misconception(
+                "a start and a length",
+                lambda text, spans: _corrupt_as(text, spans, n=True),
+                "You took the second number as a length. It is where the span stops: words[start:stop].",
+            ),
+            Misconception(
+                "T5's names",
+                lambda text, spans: tuple(
+                    re.sub(r"<(\d+)>", r"<extra_id_\1>", side) for side in _corrupt(text, spans)
+                ),
+                "<extra_id_0> is how T5's own vocabulary writes it. Here the sentinels are <0>, <1>, …",
+            ),
+            Misconception(
                 "lists of words",
                 _not_joined,
                 "You returned lists of words. Two strings are asked for: ' '.join(source), ' '.join(target).",
@@ -399,6 +452,21 @@ EXERCISES = [
                 "The sentinels are gone and nothing came in their place.",
             ),
             Misconception(
+                "the source as it is",
+                lambda source, target: source,
+                "This is the source as it came: no sentinel was found. Cut it into words before you look them up.",
+            ),
+            Misconception(
+                "the target's words alone",
+                lambda source, target: " ".join(word for word in target.split() if not word.startswith("<")),
+                "These are the words of the target. They belong into the source, in the places of their sentinels.",
+            ),
+            Misconception(
+                "a list of words",
+                lambda source, target: _restore(source, target).split(),
+                "You returned a list of words. A string is asked for: ' '.join(words).",
+            ),
+            Misconception(
                 "at the end",
                 lambda source, target: " ".join(
                     [_filled(source, lambda i: []), *(w for w in target.split() if not w.startswith("<"))]
@@ -445,6 +513,22 @@ EXERCISES = [
                 "padding in the length",
                 lambda losses, real: (losses * real).mean(axis=1).mean(),
                 "The padding's losses are out, but it still counts in the lengths: divide by real.sum(axis=1).",
+            ),
+            Misconception(
+                "padding in the sums",
+                lambda losses, real: (losses.sum(axis=1) / real.sum(axis=1)).mean(),
+                "The lengths are right, but the sums hold the padding's losses: (losses * real).sum(axis=1).",
+            ),
+            Misconception(
+                "a mean over places too",
+                lambda losses, real: (losses * real / real.sum(axis=1, keepdims=True)).mean(),
+                "You divided by the lengths, and your mean divides by the number of places as well: sum over axis 1, "
+                "then take the mean.",
+            ),
+            Misconception(
+                "one for each answer",
+                lambda losses, real: (losses * real).sum(axis=1) / real.sum(axis=1),
+                "These are the means of the answers. One number is asked for, their mean.",
             ),
             Misconception(
                 "sums",
@@ -624,6 +708,17 @@ EXERCISES = [
                 "times the bandwidth",
                 lambda features, bandwidth: _memory_as(features, 1 / bandwidth),
                 "You multiplied by the bandwidth. A small one makes the nearest decide: divide.",
+            ),
+            Misconception(
+                "the bandwidth squared",
+                lambda features, bandwidth: _memory(features, bandwidth**2),
+                "You divided by the square of the bandwidth, as a Gaussian kernel does. Divide the cosine by the "
+                "bandwidth itself.",
+            ),
+            Misconception(
+                "the farthest",
+                lambda features, bandwidth: _memory(features, -bandwidth),
+                "The least similar text has the largest weight. A cosine grows with similarity: no minus.",
             ),
             Misconception(
                 "the nearest alone",

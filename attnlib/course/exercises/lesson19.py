@@ -20,6 +20,15 @@ def _height_second(x, y, query, rate):
     return query @ w + rate * (y - x @ w).mean()
 
 
+def _parts(slopes, height):
+    """Both parts of the right answer, each times a factor."""
+
+    def step(x, y, query, rate):
+        return slopes(y, rate) * _without_height(x, y, query, rate) + height(y, rate) * rate * y.mean()
+
+    return step
+
+
 def _softmax_weights(x, y, query, rate):
     scores = np.exp(rate * (x @ query + 1))
     return scores / scores.sum() @ y
@@ -92,6 +101,10 @@ def _errors(answers, y, lengths):
     return (there * (answers - y) ** 2).sum(axis=0) / there.sum(axis=0)
 
 
+def _mean_where(answers, y, there):
+    return (there * (answers - y) ** 2).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+
+
 def _latest(questions):
     """How many places back the same question came last, 0 if never."""
     back = np.zeros(questions.shape, int)
@@ -157,6 +170,11 @@ def _mean_of_prompts(questions, right):
 def _nan_where_none(questions, right):
     back, shares = _latest(questions), _by_age(questions, right)
     return np.array([shares[age - 1] if (back == age).any() else np.nan for age in range(1, questions.shape[1])])
+
+
+def _next_copy(questions, right):
+    ahead = _latest(questions[:, ::-1])[:, ::-1]
+    return np.array([_share(right, ahead == age) for age in range(1, questions.shape[1])])
 
 
 def _copy(tokens):
@@ -240,6 +258,36 @@ EXERCISES = [
                 "no height",
                 _without_height,
                 "The height b is missing. Its gradient is -y.mean(), and it takes a step too.",
+            ),
+            Misconception(
+                "the height alone",
+                lambda x, y, query, rate: rate * y.mean(),
+                "This is the height alone. The slopes take a step too: rate * x.T @ y / n, times query.",
+            ),
+            Misconception(
+                "a sum in the height",
+                _parts(lambda y, rate: 1, lambda y, rate: len(y)),
+                "The gradient of b is a mean as well: -y.mean(), and not the sum.",
+            ),
+            Misconception(
+                "a sum in the slopes",
+                _parts(lambda y, rate: len(y), lambda y, rate: 1),
+                "The gradient of w is a mean as well: divide x.T @ y by n.",
+            ),
+            Misconception(
+                "slopes without rate",
+                _parts(lambda y, rate: 1 / rate, lambda y, rate: 1),
+                "Only your height took a step of the rate. The slopes are rate * x.T @ y / n.",
+            ),
+            Misconception(
+                "the height downhill only",
+                _parts(lambda y, rate: -1, lambda y, rate: 1),
+                "Your slopes went uphill. Their gradient at 0 is -x.T @ y / n, and the step goes against it: plus.",
+            ),
+            Misconception(
+                "the slopes downhill only",
+                _parts(lambda y, rate: 1, lambda y, rate: -1),
+                "Your height went uphill. Its gradient at 0 is -y.mean(), and the step goes against it: plus.",
             ),
             Misconception(
                 "the mean whole",
@@ -363,6 +411,31 @@ EXERCISES = [
                 "The noise is missing from your penalty: it is noise ** 2 / spread ** 2.",
             ),
             Misconception(
+                "noise alone",
+                _penalised(lambda x, noise, spread: noise),
+                "You took the noise's standard deviation. The penalty is its variance over that of the slopes.",
+            ),
+            Misconception(
+                "noise not squared",
+                _penalised(lambda x, noise, spread: noise / spread**2),
+                "The slopes' variance is there, but of the noise you took the standard deviation: noise ** 2.",
+            ),
+            Misconception(
+                "the slopes' variance",
+                _penalised(lambda x, noise, spread: spread**2),
+                "You took the slopes' variance as the penalty. It is the noise's variance divided by it.",
+            ),
+            Misconception(
+                "the lesson's noise",
+                _penalised(lambda x, noise, spread: 0.2**2),
+                "0.2 ** 2 is the lesson's penalty. Here it is (noise / spread) ** 2.",
+            ),
+            Misconception(
+                "not scaled back",
+                lambda x, y, query, noise, spread: _ridge(x, y, query, noise, spread) / spread,
+                "You divided y by spread and left it so. Multiply the answer by spread.",
+            ),
+            Misconception(
                 "no penalty",
                 lambda x, y, query, noise, spread: query @ np.linalg.lstsq(x, y)[0],
                 "This is least squares, without the penalty. It believes the noise.",
@@ -431,6 +504,23 @@ EXERCISES = [
                 "You moved x and left y. Row i holds the answer to its own question, which it is to find.",
             ),
             Misconception(
+                "own x",
+                lambda x, y: np.hstack([x, _rows(x, y)[:, x.shape[1] :]]),
+                "You moved y and left x, so each answer stands beside the wrong x. Move an example's x and y down "
+                "together.",
+            ),
+            Misconception(
+                "the next question",
+                lambda x, y: np.column_stack([x, y, np.ones(len(y)), np.vstack([x[1:], 0 * x[:1]])]),
+                "You moved the questions up. Then the first is never asked, and the last row asks nothing: move the "
+                "examples down.",
+            ),
+            Misconception(
+                "no first row",
+                lambda x, y: _rows(x, y)[1:],
+                "The first row is missing. It has no example, but it asks a question: zeros, and then its x.",
+            ),
+            Misconception(
                 "a first example",
                 _flag_everywhere,
                 "The first row says that there is an example, x = 0 with y = 0. It has none: the 1 is a 0 there.",
@@ -492,6 +582,16 @@ EXERCISES = [
                 "one too many",
                 lambda answers, y, lengths: _errors(answers, y, np.minimum(lengths + 1, y.shape[1])),
                 "You kept one row too many: a prompt of length 3 has the columns 0, 1 and 2.",
+            ),
+            Misconception(
+                "one too few",
+                lambda answers, y, lengths: _errors(answers, y, lengths - 1),
+                "You left out the last row of each prompt: one of length 3 has the columns 0, 1 and 2.",
+            ),
+            Misconception(
+                "only the last",
+                lambda answers, y, lengths: _mean_where(answers, y, np.arange(1, y.shape[1] + 1) == lengths[:, None]),
+                "You took the last row of each prompt alone. A prompt of length 3 counts in columns 0 and 1 as well.",
             ),
             Misconception(
                 "over places",
@@ -589,6 +689,22 @@ EXERCISES = [
                 "You took a share for each prompt, and their mean. Put the questions of all prompts together first.",
             ),
             Misconception(
+                "the next copy",
+                _next_copy,
+                "You asked whether the earlier of two was answered correctly. It is the later one that counts, and "
+                "how far back its copy stands.",
+            ),
+            Misconception(
+                "questions between",
+                lambda questions, right: np.append(0, _by_age(questions, right)[:-1]),
+                "You counted the questions in between. A copy that stands right before is one place back.",
+            ),
+            Misconception(
+                "the wrong ones",
+                lambda questions, right: _by_age(questions, ~right),
+                "These are the shares that were answered wrongly.",
+            ),
+            Misconception(
                 "nothing is NaN",
                 _nan_where_none,
                 "NaN where no question has its copy so far back. The exercise asks for 0 there.",
@@ -610,6 +726,7 @@ EXERCISES = [
             ([4, 9, 5, 4, 9, 6, 4, 9, 5, 2, 9],),
             ([5, 1, 6, 2],),
             ([2, 8, 8],),
+            ([4, 2, 7, 4],),  # the only copy stands at the beginning
             ([6, 4, 7, 6, 4, 3, 6, 5, 4, 7, 9, 4],),
             ([1, 5, 1, 7, 1, 7, 0, 1, 3, 1],),
         ],
@@ -629,6 +746,29 @@ EXERCISES = [
                 "the first copy",
                 _first_copy,
                 "You took the first copy. The latest was asked for: walk backwards.",
+            ),
+            Misconception(
+                "index",
+                lambda tokens: tokens[tokens.index(tokens[-1]) + 1],
+                "tokens.index finds the first copy, and where there is no earlier one the last token itself. Walk "
+                "backwards from the last but one.",
+            ),
+            Misconception(
+                "not to the beginning",
+                lambda tokens: _copy([-1, *tokens[1:]]),
+                "You never look at place 0. range stops before its second number: range(len(tokens) - 2, -1, -1).",
+            ),
+            Misconception(
+                "not the neighbour",
+                lambda tokens: next(
+                    (tokens[i + 1] for i in range(len(tokens) - 3, -1, -1) if tokens[i] == tokens[-1]), -1
+                ),
+                "You never look at the last token but one. Where it is the copy, the last token itself followed it.",
+            ),
+            Misconception(
+                "all that followed",
+                lambda tokens: [tokens[i + 1] for i in range(len(tokens) - 1) if tokens[i] == tokens[-1]],
+                "You returned what followed each copy. The latest alone was asked for, one token.",
             ),
             Misconception(
                 "the token before",
