@@ -36,6 +36,13 @@ same pictures with the held-out captions alone to choose from. "False alarms": p
 by a held-out caption. Who knows the colour and guesses the shape has 25.
 """
 
+MORE = """
+## Ten more seeds
+
+The six pairs of the lesson again, seeds 5 to 14.
+
+"""
+
 CHOICES = """
 ## Choice by choice
 
@@ -83,7 +90,7 @@ EXPLAINED = {
 def page() -> str:
     """All tables, as Markdown."""
     pool = captioned(PAIRS, each=300, seed=0).pictures.double().unflatten(0, (len(PAIRS), 300))
-    parts = [PAGE, *(_question(title, pool) for title in QUESTIONS), CHOICES, _choices(pool)]
+    parts = [PAGE, *(_question(title, pool) for title in QUESTIONS), MORE, _more(pool), CHOICES, _choices(pool)]
     return "".join([*parts, FLAMINGOS, _flamingos(pool), PAINTERS, _painters(pool)])
 
 
@@ -127,6 +134,16 @@ def _question(title: str, pool: Tensor) -> str:
         rows.append([named, extent(seen), listed(held), extent(alone), extent(alarms)])
     words = f"{EXPLAINED[title]}\n\n" if title in EXPLAINED else ""
     return f"\n## {title}\n\n{words}{table(rows)}"
+
+
+def _more(pool: Tensor) -> str:
+    rows = [["", "seen", "held out"], ["---", "---:", "---:"]]
+    for name in ("a small convolution", "patches"):
+        options = QUESTIONS["How is the picture read?"][name]
+        models = (learned(seed, pool, **options) for seed in tqdm(range(5, 15), desc=f"ten more seeds, {name}"))
+        seen, held, *_ = zip(*(shares(model, SEEN) for model in models), strict=True)
+        rows.append([name, extent(seen), listed(held)])
+    return table(rows)
 
 
 def _flamingos(pool: Tensor) -> str:

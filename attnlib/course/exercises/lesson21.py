@@ -67,6 +67,14 @@ def _unhalved(weights):
     return rolled
 
 
+def _head_by_head(weights):
+    return np.mean([_rollout(weights[:, [head]]) for head in range(weights.shape[1])], axis=0)
+
+
+def _residual_once(weights):
+    return (_rolled(weights, own=0.0) + np.eye(weights.shape[-1])) / 2
+
+
 def _iou(a, b):
     inside = 1.0
     for i in (0, 1):  # across, then down
@@ -83,6 +91,15 @@ def _side(x, width, y, other):
 
 def _inside(a, b):
     return _side(a[0], a[2], b[0], b[2]) * _side(a[1], a[3], b[1], b[3])
+
+
+def _around(a, b):
+    """The area of the smallest box around both."""
+
+    def side(i):
+        return max(a[i] + a[i + 2] / 2, b[i] + b[i + 2] / 2) - min(a[i] - a[i + 2] / 2, b[i] - b[i + 2] / 2)
+
+    return side(0) * side(1)
 
 
 def _unclipped(a, b):
@@ -220,8 +237,8 @@ EXERCISES = [
             Misconception(
                 "every second pixel",
                 _dealt,
-                "You took every size-th pixel, which gives small copies of the whole picture. A patch is a "
-                "neighbourhood.",
+                "Rows and columns are exchanged: each of your rows has one pixel of every patch, and is a small copy "
+                "of the whole picture. A row should be one patch, with all its pixels.",
             ),
             Misconception(
                 "means",
@@ -261,6 +278,18 @@ EXERCISES = [
                 "more.",
             ),
             Misconception(
+                "head by head",
+                _head_by_head,
+                "You rolled each head out by itself and took the mean last. In the next layer every head reads what "
+                "all heads have written: take their mean in each layer.",
+            ),
+            Misconception(
+                "the residual once",
+                _residual_once,
+                "You added the identity once, at the end. Each layer has its own residual connection: half of each "
+                "factor is the identity.",
+            ),
+            Misconception(
                 "the largest head",
                 lambda weights: _rolled(weights, heads=lambda alpha: alpha.max(axis=0)),
                 "You took the largest weight among the heads. Rollout takes their mean; with the largest, rows no "
@@ -288,7 +317,9 @@ EXERCISES = [
         title="Overlap over union",
         reference=_iou,
         cases=lambda rng: [
-            *(_two_boxes(rng) for _ in range(4)),
+            *(_two_boxes(rng) for _ in range(2)),
+            *(_two_boxes(rng)[::-1] for _ in range(2)),
+            (np.array([0.5, 0.5, 0.2, 0.3]), np.array([0.55, 0.45, 0.4, 0.35])),
             (np.array([0.2, 0.3, 0.2, 0.1]), np.array([0.7, 0.8, 0.1, 0.3])),
         ],
         hints=(
@@ -322,6 +353,38 @@ EXERCISES = [
                 "of the first",
                 lambda a, b: _inside(a, b) / (a[2] * a[3]),
                 "You divided by the area of the first box. The union of both was asked for.",
+            ),
+            Misconception(
+                "of the second",
+                lambda a, b: _inside(a, b) / (b[2] * b[3]),
+                "You divided by the area of the second box. The union of both was asked for.",
+            ),
+            Misconception(
+                "of the larger",
+                lambda a, b: _inside(a, b) / max(a[2] * a[3], b[2] * b[3]),
+                "You divided by the larger box. The union is larger still, unless one box lies inside the other.",
+            ),
+            Misconception(
+                "of the box around both",
+                lambda a, b: _inside(a, b) / _around(a, b),
+                "You divided by the smallest box around both, which has corners that neither box covers. Divide by "
+                "the union.",
+            ),
+            Misconception(
+                "GIoU",
+                lambda a, b: _iou(a, b) - 1 + (a[2] * a[3] + b[2] * b[3] - _inside(a, b)) / _around(a, b),
+                "This is GIoU. Overlap over union is the first part of it alone.",
+            ),
+            Misconception(
+                "twice the overlap",
+                lambda a, b: 2 * _inside(a, b) / (a[2] * a[3] + b[2] * b[3]),
+                "You took twice the overlap over the sum of both areas, which is known as Dice. Divide the overlap by "
+                "the union.",
+            ),
+            Misconception(
+                "how far from equal",
+                lambda a, b: 1 - _iou(a, b),
+                "This is one minus the answer: 0 for equal boxes. Equal boxes should have 1.",
             ),
             Misconception(
                 "of the smaller",
@@ -374,6 +437,23 @@ EXERCISES = [
                 "You have an object for each query. Asked for is a query for each object.",
             ),
             Misconception(
+                "SciPy's first array",
+                lambda costs: sorted(_matched(costs)),
+                "These are the right queries in rising order, as linear_sum_assignment(costs)[0] has them: which "
+                "object is whose is lost. Give it costs.T, and take the second array.",
+            ),
+            Misconception(
+                "SciPy's second array",
+                lambda costs: np.argsort(_matched(costs)).tolist(),
+                "These are objects, in the order of their queries, as linear_sum_assignment(costs)[1] has them. Give "
+                "it costs.T, and the second array has a query for each object.",
+            ),
+            Misconception(
+                "the smallest cost",
+                lambda costs: sum(costs[q, i] for i, q in enumerate(_matched(costs))),
+                "This is what the cheapest matching costs. Asked for is the matching: for each object its query.",
+            ),
+            Misconception(
                 "the dearest",
                 lambda costs: _matched(-costs),
                 "This is the most expensive matching. Costs are to be small.",
@@ -421,6 +501,16 @@ EXERCISES = [
                     np.isin(np.arange(n_queries), matched), np.arange(n_queries), none
                 ),
                 "You wrote the number of the query where its object's kind belongs.",
+            ),
+            Misconception(
+                "numbers of objects",
+                lambda matched, kinds, n_queries, none: _classes(matched, np.arange(len(matched)), n_queries, none),
+                "You wrote the number of the object where its kind belongs.",
+            ),
+            Misconception(
+                "nothing is -1",
+                lambda matched, kinds, n_queries, none: _classes(matched, kinds, n_queries, -1),
+                "The queries that are left over say -1, which is no kind. They should say none.",
             ),
             Misconception(
                 "only the matched",

@@ -52,6 +52,28 @@ def _once_a_picture(scores, answer):
     return (_by_picture(scores, answer) - np.log(sums).mean()) / 2
 
 
+def _by_pictures(scores, answer):
+    used = len(np.unique(answer))
+    return (_by_picture(scores, answer) + _by_caption(scores, answer) * used / len(answer)) / 2
+
+
+def _other_axis(scores, answer):
+    p = np.exp(_log_softmax(scores, 1))
+    captions = -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])
+    return (-_log_softmax(scores, 0)[np.arange(len(answer)), answer].mean() + captions) / 2
+
+
+def _rows_twice(scores, answer):
+    p = np.exp(_log_softmax(scores, 1))
+    captions = -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])
+    return (_by_picture(scores, answer) + captions) / 2
+
+
+def _best_only(scores, answer):
+    p = np.exp(_log_softmax(scores, 0))
+    return (_by_picture(scores, answer) - np.mean([np.log(p[answer == j, j].max()) for j in np.unique(answer)])) / 2
+
+
 def _used_only(scores, answer):
     used, places = np.unique(answer, return_inverse=True)
     return _loss(scores[:, used], places)
@@ -150,6 +172,22 @@ def _by_product(pictures, centres):
     return (_patches(pictures, centres.shape[1]) @ flat.T).argmax(axis=-1)
 
 
+def _by_cosine(pictures, centres):
+    return (_patches(pictures, centres.shape[1]) @ _normalised(centres.reshape(len(centres), -1)).T).argmax(axis=-1)
+
+
+def _off(pictures, centres):
+    return _patches(pictures, centres.shape[1])[:, :, None] - centres.reshape(len(centres), -1)
+
+
+def _cancelled(pictures, centres):
+    return (_off(pictures, centres).sum(axis=-1) ** 2).argmin(axis=-1)
+
+
+def _by_largest(pictures, centres):
+    return abs(_off(pictures, centres)).max(axis=-1).argmin(axis=-1)
+
+
 def _farthest(pictures, centres):
     patches, flat = _patches(pictures, centres.shape[1]), centres.reshape(len(centres), -1)
     return ((patches[:, :, None] - flat) ** 2).sum(axis=-1).argmax(axis=-1)
@@ -224,6 +262,28 @@ EXERCISES = [
                 "is over the others.",
             ),
             Misconception(
+                "divided by all pictures",
+                _by_pictures,
+                "You divided the captions' sum by the number of pictures. Divide by that of captions with a picture.",
+            ),
+            Misconception(
+                "the other axis",
+                _other_axis,
+                "Your two softmaxes are exchanged. A picture chooses along its row, axis 1, and a caption down its "
+                "column, axis 0.",
+            ),
+            Misconception(
+                "one softmax for both",
+                _rows_twice,
+                "You took the softmax along the rows for both directions. Captions choose down their columns, and "
+                "need a softmax of their own, over axis 0.",
+            ),
+            Misconception(
+                "the best picture only",
+                _best_only,
+                "You took the best of a caption's pictures. It is right with any of them: add up their probabilities.",
+            ),
+            Misconception(
                 "once for each picture",
                 _once_a_picture,
                 "You counted a caption once for each of its pictures. The mean is over captions, each once.",
@@ -294,6 +354,21 @@ EXERCISES = [
                 "You made the columns of length one. A caption is a row: axis=1, keepdims=True.",
             ),
             Misconception(
+                "squared lengths",
+                lambda pictures, captions: (pictures @ (captions / (captions**2).sum(axis=1, keepdims=True)).T).argmax(
+                    axis=1
+                ),
+                "You divided by the square of the length, so that a short caption row wins. Take the root: a row's "
+                "length is np.sqrt((row ** 2).sum()).",
+            ),
+            Misconception(
+                "absolute values",
+                lambda pictures, captions: (pictures @ (captions / abs(captions).sum(axis=1, keepdims=True)).T).argmax(
+                    axis=1
+                ),
+                "You divided by the sum of absolute values. A row's length is the root of the sum of its squares.",
+            ),
+            Misconception(
                 "the absolute cosine",
                 lambda pictures, captions: abs(_normalised(pictures) @ _normalised(captions).T).argmax(axis=1),
                 "You took the cosine without its sign. A row that points the other way goes worst, not best.",
@@ -339,6 +414,32 @@ EXERCISES = [
                 "hidden by zero",
                 _zeroed,
                 "You set the other scores to 0, which beats every negative score: use -np.inf.",
+            ),
+            Misconception(
+                "the place among candidates, of all pictures",
+                lambda scores, answer, candidates: (scores[:, candidates].argmax(axis=1) == answer).mean(),
+                "You compared the place among the candidates with the place among all captions, and counted pictures "
+                "whose caption cannot be chosen. Translate the place back, and leave these pictures out.",
+            ),
+            Misconception(
+                "pictures whose answer was a candidate",
+                lambda scores, answer, candidates: (scores.argmax(axis=1) == answer)[
+                    candidates[scores.argmax(axis=1)]
+                ].mean(),
+                "You kept the pictures for which a candidate scored best of all captions. Keep those whose own "
+                "caption is a candidate, and let each choose among the candidates.",
+            ),
+            Misconception(
+                "caption by caption",
+                lambda scores, answer, candidates: np.mean(
+                    [
+                        (np.where(candidates, scores, -np.inf).argmax(axis=1) == j)[answer == j].mean()
+                        for j in np.flatnonzero(candidates)
+                        if (answer == j).any()
+                    ]
+                ),
+                "You took the share caption by caption, and then their mean. Each picture counts once, whatever its "
+                "caption.",
             ),
             Misconception(
                 "how many",
@@ -415,6 +516,37 @@ EXERCISES = [
                 "The text attends to itself here. Keys and values are the picture's rows.",
             ),
             Misconception(
+                "divided by d",
+                lambda x, rows, gate: x + np.tanh(gate) * (_softmax(x @ rows.T / x.shape[1]) @ rows),
+                "You divided the scores by d. It is the root of d.",
+            ),
+            Misconception(
+                "times the root of d",
+                lambda x, rows, gate: x + np.tanh(gate) * (_softmax(x @ rows.T * np.sqrt(x.shape[1])) @ rows),
+                "You multiplied the scores by the root of d. Divide.",
+            ),
+            Misconception(
+                "the gate at the text",
+                lambda x, rows, gate: np.tanh(gate) * x + _taken(x, rows),
+                "The gate is at x. It belongs to what was taken from the picture; x stays whole.",
+            ),
+            Misconception(
+                "the gate at the scores",
+                lambda x, rows, gate: x + _softmax(np.tanh(gate) * x @ rows.T / np.sqrt(x.shape[1])) @ rows,
+                "The gate is at the scores: with a gate of 0 the rows' mean would still come in. Multiply what was "
+                "taken.",
+            ),
+            Misconception(
+                "no softmax",
+                lambda x, rows, gate: x + np.tanh(gate) * (x @ rows.T / np.sqrt(x.shape[1])) @ rows,
+                "There is no softmax: your weights do not add up to one.",
+            ),
+            Misconception(
+                "picture and text",
+                lambda x, rows, gate: x + np.tanh(gate) * _taken(x, np.concatenate([x, rows])),
+                "The text attends to itself and to the picture. Keys and values are the picture's rows alone.",
+            ),
+            Misconception(
                 "the gate around everything",
                 lambda x, rows, gate: np.tanh(gate) * (x + _taken(x, rows)),
                 "The gate is around x too. It lets in what was taken from the picture, and x stays outside.",
@@ -456,6 +588,27 @@ EXERCISES = [
                 "dot products",
                 _by_product,
                 "You took the largest dot product, and bright centres win. The nearest has the smallest distance.",
+            ),
+            Misconception(
+                "cosines",
+                _by_cosine,
+                "You took the largest cosine, which ignores brightness. The nearest has the smallest distance.",
+            ),
+            Misconception(
+                "differences that cancel",
+                _cancelled,
+                "You added up the differences before you squared them, so that bright and dark pixels cancel. Square "
+                "each, then add.",
+            ),
+            Misconception(
+                "the largest difference",
+                _by_largest,
+                "You went by the pixel that is furthest off. Add up the squares of all.",
+            ),
+            Misconception(
+                "turned centres",
+                lambda pictures, centres: _codes(pictures, centres.swapaxes(1, 2)),
+                "You read patches along their lines and centres down their columns. Read both in one order.",
             ),
             Misconception(
                 "the farthest",

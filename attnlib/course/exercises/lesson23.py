@@ -71,6 +71,45 @@ def _maximum_last(x, W1, b1, W2, b2, P):
     return parts
 
 
+def _units(x, W1, b1, W2, b2, P):
+    """What each process has of the hidden units before the maximum, its numbers of b1, its rows of W2."""
+    own = np.array_split(np.arange(W1.shape[1]), P)
+    return [(x @ W1[:, units], b1[units], W2[units]) for units in own]
+
+
+def _first_bias_once(x, W1, b1, W2, b2, P):
+    parts = _units(x, W1, b1, W2, b2, P)
+    out = np.stack([np.maximum(z + (b if p == 0 else 0), 0) @ W for p, (z, b, W) in enumerate(parts)])
+    out[0] += b2
+    return out
+
+
+def _bias_after_maximum(x, W1, b1, W2, b2, P):
+    out = np.stack([(np.maximum(z, 0) + b) @ W for z, b, W in _units(x, W1, b1, W2, b2, P)])
+    out[0] += b2
+    return out
+
+
+def _whole_shared_out(x, W1, b1, W2, b2, P):
+    return np.stack([(np.maximum(x @ W1 + b1, 0) @ W2 + b2) / P] * P)
+
+
+def _outputs_cut(x, W1, b1, W2, b2, P):
+    whole = np.maximum(x @ W1 + b1, 0) @ W2 + b2
+    out = np.zeros((P, *whole.shape))
+    for p, columns in enumerate(np.array_split(np.arange(whole.shape[1]), P)):
+        out[p][:, columns] = whole[:, columns]
+    return out
+
+
+def _words_cut(x, W1, b1, W2, b2, P):
+    whole = np.maximum(x @ W1 + b1, 0) @ W2 + b2
+    out = np.zeros((P, *whole.shape))
+    for p, rows in enumerate(np.array_split(np.arange(len(whole)), P)):
+        out[p][rows] = whole[rows]
+    return out
+
+
 def _from_the_last(x, W1, b1, W2, b2, P):
     parts = _parts(x, W1, b1, W2, 0 * b2, P)
     parts[-1] += b2
@@ -88,35 +127,34 @@ def _times(factor):
 def _pairs(n, P):
     in_order, pieces = np.arange(n).reshape(P, -1), np.arange(n).reshape(2 * P, -1)
     from_both_ends = np.concatenate([pieces[:P], pieces[P:][::-1]], axis=1)
-    return (in_order + 1).sum(1), (from_both_ends + 1).sum(1)
+    return np.array([(in_order + 1).sum(1), (from_both_ends + 1).sum(1)])
 
 
 def _without_itself(n, P):
-    return tuple(pairs - n // P for pairs in _pairs(n, P))
+    return _pairs(n, P) - n // P
 
 
 def _unmasked(n, P):
-    return tuple(np.full(P, n * (n // P)) for _ in range(2))
+    return np.full((2, P), n * (n // P))
 
 
 def _in_stripes(n, P):
-    return _pairs(n, P)[0], np.array([(np.arange(p, n, P) + 1).sum() for p in range(P)])
+    return np.array([_pairs(n, P)[0], [(np.arange(p, n, P) + 1).sum() for p in range(P)]])
 
 
 def _own_block(n, P):
     own = n // P
-    pairs = np.full(P, own * (own + 1) // 2)
-    return pairs, pairs
+    return np.full((2, P), own * (own + 1) // 2)
 
 
 def _each_alone(n, P):
     own = n // P
-    return np.full(P, own * (own + 1) // 2), np.full(P, own // 2 * (own // 2 + 1))
+    return np.array([np.full(P, own * (own + 1) // 2), np.full(P, own // 2 * (own // 2 + 1))])
 
 
 def _own_block_whole(n, P):
     own = n // P
-    return own**2 * np.arange(1, P + 1), np.full(P, own**2 // 4 * (2 * P + 1))
+    return np.array([own**2 * np.arange(1, P + 1), np.full(P, own**2 // 4 * (2 * P + 1))])
 
 
 def _cut_in_pieces(other):
@@ -124,13 +162,13 @@ def _cut_in_pieces(other):
 
     def pairs(n, P):
         pieces = np.arange(n).reshape(2 * P, -1)
-        return _pairs(n, P)[0], np.array([(pieces[[p, other(p, P)]] + 1).sum() for p in range(P)])
+        return np.array([_pairs(n, P)[0], [(pieces[[p, other(p, P)]] + 1).sum() for p in range(P)]])
 
     return pairs
 
 
 def _side_by_side(n, P):
-    return (_pairs(n, P)[0],) * 2
+    return _pairs(n, P)[[0, 0]]
 
 
 def _misses(sizes, losses):
@@ -160,6 +198,14 @@ _last_miss = _last_missed()
 def _missed(**options):
     miss = _last_missed(**options)
     return lambda sizes, losses: np.array([miss(sizes[:k], losses[:k]) for k in range(3, len(sizes) + 1)])
+
+
+def _exchanged(sizes, losses):
+    missed = []
+    for k in range(2, len(sizes)):
+        height, slope = np.polyfit(np.log(sizes[:k]), np.log(losses[:k]), 1)
+        missed.append(np.exp(height + slope * np.log(sizes[k])) / losses[k] - 1)
+    return np.array(missed)
 
 
 def _one_line(known):
@@ -204,6 +250,18 @@ EXERCISES = [
                 "You have 2 n² d between words, and it is 4 n² d. Either you counted one product of two (there are "
                 "the scores, and the weights times the values), or you halved both for a causal mask (there is no "
                 "mask).",
+            ),
+            Misconception(
+                "a quarter of it",
+                _shared(between=1),
+                "You counted n² d between words. There are two products, the scores and the weights times the values, "
+                "and each takes 2 n² d: a multiplication and an addition.",
+            ),
+            Misconception(
+                "additions for one part only",
+                _shared(between=8),
+                "What treats each word by itself is half of what it should be, against what is between words. Count "
+                "a multiplication and an addition in both.",
             ),
             Misconception(
                 "half of it above the line",
@@ -332,6 +390,34 @@ EXERCISES = [
                 "no maximum",
                 _linear,
                 "There is no maximum in yours. Take it of the hidden units, before W2.",
+            ),
+            Misconception(
+                "the first bias once",
+                _first_bias_once,
+                "Process 0 alone has its numbers of b1. Each process adds those of its hidden units; what is added "
+                "once is b2.",
+            ),
+            Misconception(
+                "the first bias after the maximum",
+                _bias_after_maximum,
+                "You added b1 after the maximum. It belongs before it.",
+            ),
+            Misconception(
+                "the whole, shared out",
+                _whole_shared_out,
+                "The sum is right. But each of your processes computes everything and hands out one part in P, so "
+                "nothing is shared. Give each its own hidden units.",
+            ),
+            Misconception(
+                "columns of the output",
+                _outputs_cut,
+                "The sum is right. But you cut the columns of W2, so each process needs all hidden units. Give it its "
+                "own, and the rows of W2 that they meet.",
+            ),
+            Misconception(
+                "rows of the text",
+                _words_cut,
+                "The sum is right. But you cut the text, and each process needs all weights. Cut the hidden units.",
             ),
             Misconception(
                 "maximum last",
@@ -500,6 +586,26 @@ EXERCISES = [
                 "You took logarithms of the losses only. Take them of the sizes, too.",
             ),
             Misconception(
+                "not taken back",
+                _missed(back=_same),
+                "You compared a logarithm with a loss. Go back with np.exp first.",
+            ),
+            Misconception(
+                "two bases",
+                _missed(of_size=np.log10, of_loss=np.log10),
+                "You took logarithms with base 10 and went back with np.exp. Use one base: 10 ** ... or np.log.",
+            ),
+            Misconception(
+                "the promises",
+                lambda sizes, losses: (1 + _misses(sizes, losses)) * losses[2:],
+                "These are the losses that were promised. Asked for is (promised − found) / found.",
+            ),
+            Misconception(
+                "height and slope exchanged",
+                _exchanged,
+                "You took the slope for the height. np.polyfit gives the slope first.",
+            ),
+            Misconception(
                 "the last two",
                 _missed(known=slice(-3, -1)),
                 "Your lines go through the two points before the one that is asked for. Lay each through all before "
@@ -546,6 +652,7 @@ EXERCISES = [
         id="23.5",
         title="Who works?",
         reference=_pairs,
+        adapt=lambda pairs: list(pairs) if isinstance(pairs, tuple) else pairs,  # two arrays are the two rows
         cases=lambda rng: [(8, 2), (24, 3), (64, 4), (40, 5)],
         hints=(
             "A query at place i, counted from 0, attends to i + 1 keys. Which places has process p?",
@@ -594,9 +701,19 @@ EXERCISES = [
                 "piece is 2 P - 1 - p.",
             ),
             Misconception(
+                "the pieces 2 p and 2 p + 1",
+                lambda n, P: np.array([_pairs(n, P)[0], (np.arange(n).reshape(2 * P, -1)[::2] + 1).sum(1)]),
+                "In the second cut you counted one piece of each process. It has two: p and 2 P - 1 - p.",
+            ),
+            Misconception(
+                "half of all pairs",
+                lambda n, P: np.array([_pairs(n, P)[0], np.full(P, n**2 // 2 // P)]),
+                "You shared out n² / 2 pairs. A query may attend to its own place, too: there are n (n + 1) / 2.",
+            ),
+            Misconception(
                 "neighbours",
                 _side_by_side,
-                "Your two arrays are the same. In the second cut process p has the pieces p and 2 P - 1 - p of 2 P, "
+                "Your two rows are the same. In the second cut process p has the pieces p and 2 P - 1 - p of 2 P, "
                 "one from the beginning and one as far from the end.",
             ),
             Misconception(
@@ -606,7 +723,7 @@ EXERCISES = [
             ),
             Misconception(
                 "keys ahead",
-                lambda n, P: (_pairs(n, P)[0][::-1], _pairs(n, P)[1]),
+                lambda n, P: np.array([_pairs(n, P)[0][::-1], _pairs(n, P)[1]]),
                 "In order, your first process has the most pairs. A query meets the keys before it, not those after "
                 "it.",
             ),
