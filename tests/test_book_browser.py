@@ -31,6 +31,15 @@ SEEN = {"desk": (1440, "light"), "desk, dark": (1440, "dark"), "phone": (390, "l
 LIMIT = 3_000_000  # bytes
 
 TOO_WIDE = "document.documentElement.scrollWidth > innerWidth"
+# All is there: formulas set, and every picture that is near enough to be fetched.
+THERE = """
+async () => {
+  if (document.readyState !== "complete") return false;
+  await window.MathJax?.startup?.promise;
+  const near = [...document.images].filter(i => i.getBoundingClientRect().top < innerHeight + 1000);
+  return near.every(i => i.complete);
+}
+"""
 SQUASHED = """
 [...document.querySelectorAll(".bd-article img")]
   .filter(i => i.complete && i.naturalWidth && i.clientWidth)
@@ -105,7 +114,7 @@ def serious(tab):
 def whole(tab, page):
     """Whether nothing is wrong with a page; ``pytest`` says what is."""
     tab.goto(page)
-    tab.wait_for_load_state("networkidle")
+    tab.wait_for_function(THERE)  # not for silence: some pages never fall silent
     assert tab.errors == []
     assert [url for url in tab.asked if not url.startswith((page[: page.index("/", 8)], "data:", "blob:"))] == []
     assert tab.weight < LIMIT
