@@ -28,7 +28,8 @@ Made by `make seeds`, on {described()}.
 
 Each network learns to write words of 1 to 10 different letters backwards, in batches of {BATCH}, in double precision.
 Unless a column says what else, a cell has the letters that it then writes right by itself, in per cent of 200 new
-words, one number a seed. Guessing gets 4. Unless something else is said: a GRU, {STEPS} steps, a largest rate of {RATE}.
+words, one number a seed. Guessing gets 4. Unless something else is said: a GRU, {STEPS} steps, a largest rate of
+{RATE}.
 """
 
 
