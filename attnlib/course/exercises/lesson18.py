@@ -15,11 +15,13 @@ def _corrupt(text, spans):
     return " ".join(source), " ".join(target)
 
 
-def _corrupt_as(text, spans, *, first=0, same=False, kept=False, last=True, per_token=False, inclusive=False, n=False):
+def _corrupt_as(
+    text, spans, *, first=0, same=False, kept=False, last=True, per_token=False, inclusive=False, counts=False
+):
     """The right answer, or one that differs in one thing."""
     words, source, target, end = text.split(), [], [], 0
     for i, (start, stop) in enumerate(spans):
-        stop += inclusive + start * n
+        stop += inclusive + start * counts  # of a pair that is a start and a length
         mark = f"<{first + (0 if same else i)}>"
         source += words[end:start] + [mark] * (stop - start if per_token else 1) + words[start:stop] * kept
         target += [mark, *words[start:stop]]
@@ -391,7 +393,7 @@ EXERCISES = [
             ),
             Misconception(
                 "a start and a length",
-                lambda text, spans: _corrupt_as(text, spans, n=True),
+                lambda text, spans: _corrupt_as(text, spans, counts=True),
                 "You took the second number as a length. It is where the span stops: words[start:stop].",
             ),
             Misconception(

@@ -12,13 +12,13 @@ def _log_softmax(scores, axis):
     return scores - np.log(np.exp(scores).sum(axis=axis, keepdims=True))
 
 
-def _by_picture(scores, answer):
-    return -_log_softmax(scores, 1)[np.arange(len(answer)), answer].mean()
+def _by_picture(scores, answer, *, axis=1):
+    return -_log_softmax(scores, axis)[np.arange(len(answer)), answer].mean()
 
 
-def _by_caption(scores, answer):
-    p = np.exp(_log_softmax(scores, 0))
-    return -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])
+def _by_caption(scores, answer, *, axis=0, of=np.sum):
+    p = np.exp(_log_softmax(scores, axis))
+    return -np.mean([np.log(of(p[answer == j, j])) for j in np.unique(answer)])
 
 
 def _loss(scores, answer):
@@ -26,13 +26,11 @@ def _loss(scores, answer):
 
 
 def _on_its_own(scores, answer):
-    log_p = _log_softmax(scores, 0)[np.arange(len(answer)), answer]
-    return (_by_picture(scores, answer) - log_p.mean()) / 2
+    return (_by_picture(scores, answer) + _by_picture(scores, answer, axis=0)) / 2
 
 
 def _mean_of_pictures(scores, answer):
-    p = np.exp(_log_softmax(scores, 0))
-    return (_by_picture(scores, answer) - np.mean([np.log(p[answer == j, j].mean()) for j in np.unique(answer)])) / 2
+    return (_by_picture(scores, answer) + _by_caption(scores, answer, of=np.mean)) / 2
 
 
 def _mean_of_logs(scores, answer):
@@ -58,20 +56,15 @@ def _by_pictures(scores, answer):
 
 
 def _other_axis(scores, answer):
-    p = np.exp(_log_softmax(scores, 1))
-    captions = -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])
-    return (-_log_softmax(scores, 0)[np.arange(len(answer)), answer].mean() + captions) / 2
+    return (_by_picture(scores, answer, axis=0) + _by_caption(scores, answer, axis=1)) / 2
 
 
 def _rows_twice(scores, answer):
-    p = np.exp(_log_softmax(scores, 1))
-    captions = -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])
-    return (_by_picture(scores, answer) + captions) / 2
+    return (_by_picture(scores, answer) + _by_caption(scores, answer, axis=1)) / 2
 
 
 def _best_only(scores, answer):
-    p = np.exp(_log_softmax(scores, 0))
-    return (_by_picture(scores, answer) - np.mean([np.log(p[answer == j, j].max()) for j in np.unique(answer)])) / 2
+    return (_by_picture(scores, answer) + _by_caption(scores, answer, of=np.max)) / 2
 
 
 def _used_only(scores, answer):

@@ -184,9 +184,9 @@ def _same(x):
     return x
 
 
-def _last_missed(known=slice(None, -1), of_size=np.log, of_loss=np.log, back=np.exp):
+def _last_missed(known=slice(None, -1), of_size=np.log, of_loss=np.log, back=np.exp, order=1):
     def miss(sizes, losses):
-        slope, height = np.polyfit(of_size(sizes[known]), of_loss(losses[known]), 1)
+        slope, height = np.polyfit(of_size(sizes[known]), of_loss(losses[known]), 1)[::order]
         return back(slope * of_size(sizes[-1]) + height) / losses[-1] - 1
 
     return miss
@@ -198,14 +198,6 @@ _last_miss = _last_missed()
 def _missed(**options):
     miss = _last_missed(**options)
     return lambda sizes, losses: np.array([miss(sizes[:k], losses[:k]) for k in range(3, len(sizes) + 1)])
-
-
-def _exchanged(sizes, losses):
-    missed = []
-    for k in range(2, len(sizes)):
-        height, slope = np.polyfit(np.log(sizes[:k]), np.log(losses[:k]), 1)
-        missed.append(np.exp(height + slope * np.log(sizes[k])) / losses[k] - 1)
-    return np.array(missed)
 
 
 def _one_line(known):
@@ -602,7 +594,7 @@ EXERCISES = [
             ),
             Misconception(
                 "height and slope exchanged",
-                _exchanged,
+                _missed(order=-1),
                 "You took the slope for the height. np.polyfit gives the slope first.",
             ),
             Misconception(
