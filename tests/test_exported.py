@@ -114,7 +114,9 @@ def open_sizes(options, inputs):
     return sizes, {key: more.get(key) for key in options}
 
 
+@cache
 def exported(name):
+    """The graph of a model, made once for all that use it."""
     model, ((inputs, options), *_) = case(name)
     sizes, more = open_sizes(options, inputs)
     names = list(model.forward.__annotations__)[: len(inputs)]

@@ -76,12 +76,10 @@ def test_every_slider_moves_what_it_shows(number, place, hasty):
 def assert_each_control_moves(number: str, function: Any, controls: dict[str, Any]) -> None:
     """With the others as the lesson sets them, or all low, or all high, each control must change what is shown."""
     both = {name: ends(control, number) for name, control in controls.items()}
-    stand = start(function, controls)
+    stands = (start(function, controls), *({name: pair[side] for name, pair in both.items()} for side in (0, 1)))
     for name, (low, high) in both.items():
-        moved = []
-        for others in (stand, *({other: pair[side] for other, pair in both.items()} for side in (0, 1))):
-            moved.append(shown(function, others | {name: low}) != shown(function, others | {name: high}))
-        assert any(moved), f"lesson {number}: {name} from {low} to {high} changes nothing that is shown"
+        moves = (shown(function, at | {name: low}) != shown(function, at | {name: high}) for at in stands)
+        assert any(moves), f"lesson {number}: {name} from {low} to {high} changes nothing that is shown"
 
 
 def test_a_slider_that_moves_nothing_is_noticed():

@@ -24,6 +24,9 @@ HEADER = """\
 # Constraints only pin what something else asks for. What the course asks for itself stands in
 # requirements.txt; what torch brings along (CUDA or not) depends on the machine and stands nowhere.
 """
+# From 4.25 on, jsonschema builds a parser for each kind of web address when it is imported, seconds in every process
+# that reads a notebook, JupyterLab first of all.
+HELD_BACK = ["jsonschema<4.25"]
 FOR_A_GPU = re.compile(r"cuda-|nvidia-|triton\b")
 
 
@@ -55,7 +58,8 @@ def solve(asked: list[str], preferred: str, oldest: str, *, upgrade: bool) -> st
         command = ["uv", "pip", "compile", "--quiet", "--universal", "--python-version", oldest]
         command += ["--all-extras", "--no-header", "--no-annotate", "--output-file", str(answer)]
         command += ["--upgrade"] * upgrade + ["-", "pyproject.toml"]
-        done = subprocess.run(command, cwd=ROOT, input="\n".join(asked), stdout=subprocess.DEVNULL, text=True)
+        given = "\n".join(asked + HELD_BACK)
+        done = subprocess.run(command, cwd=ROOT, input=given, stdout=subprocess.DEVNULL, text=True)
         if done.returncode:
             sys.exit("uv found no versions that go together, and constraints.txt is as it was. Its reason is above.")
         return answer.read_text(encoding="utf-8")

@@ -123,6 +123,11 @@ EXERCISES = [
                 "These are the weights. The scores come before the softmax.",
             ),
             Misconception(
+                "exponentials",
+                lambda Q, K: np.exp(scaled_dot(Q, K)),
+                "These are the exponentials of the scores, which the softmax takes. The scores come before it.",
+            ),
+            Misconception(
                 "cosine",
                 lambda Q, K: dot(Q, K) / np.linalg.norm(Q, axis=1)[:, None] / np.linalg.norm(K, axis=1)[None, :],
                 "You divided by the lengths of the vectors, which gives cosines. They never exceed one, so among "
@@ -229,6 +234,17 @@ EXERCISES = [
                 "np.outer(alpha, alpha).",
             ),
             Misconception(
+                "outer product only",
+                lambda s: -np.outer(masked_softmax(s), masked_softmax(s)),
+                "Off the diagonal that is right. Raising a score raises its own weight: add np.diag(alpha).",
+            ),
+            Misconception(
+                "diagonal twice",
+                lambda s: np.diag(masked_softmax(s) * (1 - masked_softmax(s))) - np.outer(*[masked_softmax(s)] * 2),
+                "On the diagonal you subtract alpha_i² twice: np.outer(alpha, alpha) has it too. Begin with "
+                "np.diag(alpha).",
+            ),
+            Misconception(
                 "no softmax",
                 lambda s: np.diag(s) - np.outer(s, s),
                 "You put the scores where the weights belong. First alpha, the softmax of s.",
@@ -255,6 +271,11 @@ EXERCISES = [
                 "bits",
                 lambda A: _entropy(A) / np.log(2),
                 "You used the logarithm to base 2, which counts in bits. Nats are asked for: np.log.",
+            ),
+            Misconception(
+                "base 10",
+                lambda A: _entropy(A) / np.log(10),
+                "You used the logarithm to base 10. Nats are asked for: np.log.",
             ),
             Misconception(
                 "sign",
@@ -299,7 +320,7 @@ EXERCISES = [
         id="03.5",
         title="A query that is its own key",
         reference=_own_score,
-        tolerance=(0, 0.25),
+        tolerance=(0.02, 0.1),  # who measures it draws a sample
         hints=(
             "Draw many vectors of 64 numbers and compute the score of each with itself.",
             "Each of the 64 terms is a square, and the mean of a square is the variance, 1. Nothing cancels.",
@@ -309,19 +330,19 @@ EXERCISES = [
             Misconception(
                 "zero",
                 lambda: 0.0,
-                "That is the mean for a key that is independent of the query. With itself every term is a square, and "
-                "squares do not cancel.",
+                "About 0 is the mean for a key that is independent of the query. With itself every term is a square, "
+                "and squares do not cancel.",
             ),
             Misconception(
                 "one",
                 lambda: 1.0,
-                "One is the variance that scaling gives to independent vectors, or the mean if you divide by 64. A "
-                "query and itself are as dependent as can be: add 64 squares, and divide by √64.",
+                "About 1 is the variance that scaling gives to independent vectors, or the mean if you divide by 64. "
+                "A query and itself are as dependent as can be: add 64 squares, and divide by √64.",
             ),
             Misconception(
                 "not divided",
                 lambda: 64.0,
-                "That is q · q before it is divided by √64.",
+                "About 64 is q · q before it is divided by √64.",
             ),
         ],
     ),
@@ -341,6 +362,22 @@ EXERCISES = [
                 lambda d, a, b: np.sqrt(d),
                 "That is right when a = b = 1. A query twice as long makes every score twice as large: a and b "
                 "come in as factors.",
+            ),
+            Misconception(
+                "without b",
+                lambda d, a, b: np.sqrt(d) * a,
+                "The keys are missing. Keys twice as long make every score twice as large: b is a factor too.",
+            ),
+            Misconception(
+                "without a",
+                lambda d, a, b: np.sqrt(d) * b,
+                "The queries are missing. A query twice as long makes every score twice as large: a is a factor too.",
+            ),
+            Misconception(
+                "a and b turned round",
+                lambda d, a, b: np.sqrt(d) / (a * b),
+                "You divide by a and b. The longer the vectors, the larger the dot products, and the more they are to "
+                "be divided by: multiply.",
             ),
             Misconception(
                 "variance",

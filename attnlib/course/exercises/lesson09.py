@@ -145,7 +145,7 @@ EXERCISES = [
             Misconception(
                 "diagonal closed",
                 lambda n_q, n_k: np.arange(n_k) < np.arange(n_q)[:, None] + n_k - n_q,
-                "A position may attend to itself: use <=. With < the first row has nothing left.",
+                "A position may attend to itself: use <=. With < its own place is closed to every query.",
             ),
             Misconception(
                 "future",
@@ -375,6 +375,22 @@ EXERCISES = [
                 "One place of padding is open. A sentence of m words has the keys 0 to m - 1: j < m.",
             ),
             Misconception(
+                "transposed",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead).swapaxes(-1, -2),
+                "Rows and columns are exchanged: queries are rows, keys are columns.",
+            ),
+            Misconception(
+                "nothing ahead",
+                lambda lengths, n, back, ahead: _mask(lengths, n, back, 0),
+                "Yours closes all that comes after a word. At most ahead places after it are open.",
+            ),
+            Misconception(
+                "a mask for each head",
+                lambda lengths, n, back, ahead: np.repeat(_mask(lengths, n, back, ahead), 2, axis=1),
+                "The mask is repeated for several heads, and how many there are nobody has said. Give their axis the "
+                "size 1: it broadcasts.",
+            ),
+            Misconception(
                 "queries closed instead",
                 lambda lengths, n, back, ahead: (
                     padding(lengths, n).swapaxes(1, 2)[:, None] & window(n, back=back, ahead=ahead)
@@ -506,15 +522,23 @@ EXERCISES = [
                 "One place of padding is in your mean. A sentence of m words has the places 0 to m - 1: j < m.",
             ),
             Misconception(
+                "one too few",
+                lambda losses, lengths: _mean_loss(losses, np.array(lengths) - 1),
+                "The last word of each sentence is missing. A sentence of m words has the places 0 to m - 1: j < m.",
+            ),
+            Misconception(
+                "zeros for NaN",
+                lambda losses, lengths: np.nan_to_num(losses).sum() / sum(lengths),
+                "You made NaN to 0, and the padding that holds numbers is in your sum. The lengths say what is real.",
+            ),
+            Misconception(
                 "not divided",
                 lambda losses, lengths: losses[padding(lengths, losses.shape[1])[:, 0]].sum(),
                 "This is the sum over the real words. Divide by how many they are.",
             ),
             Misconception(
                 "inverted",
-                lambda losses, lengths: np.nanmean(
-                    np.where(padding(lengths, losses.shape[1])[:, 0], np.nan, np.nan_to_num(losses))
-                ),
+                lambda losses, lengths: losses[~padding(lengths, losses.shape[1])[:, 0]].mean(),
                 "You took the mean over the padding. True means a real word.",
             ),
         ],
