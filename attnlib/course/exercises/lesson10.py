@@ -146,6 +146,11 @@ EXERCISES = [
                 "You set the padding to zero and then counted the zeros in the mean. Leave these places out.",
             ),
             Misconception(
+                "mean left in",
+                lambda x, real, eps: np.where(real[..., None], x / np.sqrt(x[real].var(0) + eps), 0),
+                "You divided by the standard deviation and left the mean in. Take it off first.",
+            ),
+            Misconception(
                 "padding not cleared",
                 lambda x, real, eps: (lambda r: (x - r.mean(0)) / np.sqrt(r.var(0) + eps))(x[real]),
                 "Mean and variance are right. Where there is padding, zeros are asked for.",
@@ -237,6 +242,11 @@ EXERCISES = [
                 "i. (W is square here, so NumPy does not complain.)",
             ),
             Misconception(
+                "matrix as it was",
+                lambda g, b, W, c: (W, b @ W + c),
+                "The constant is right. The scale is missing from the matrix: row i of W is multiplied by g[i].",
+            ),
+            Misconception(
                 "shift forgotten",
                 lambda g, b, W, c: (g[:, None] * W, c),
                 "The shift b goes through W too: it adds b @ W to the constant.",
@@ -289,6 +299,11 @@ EXERCISES = [
                 "post-norm",
                 lambda x, attend, network, norm: (lambda h: norm(h + network(h)))(norm(x + attend(x))),
                 "You normalised after adding. That is post-norm; pre-norm normalises what goes into the sublayer.",
+            ),
+            Misconception(
+                "no norm",
+                lambda x, attend, network, norm: (lambda h: h + network(h))(x + attend(x)),
+                "Nothing is normalised. Each half reads norm(x).",
             ),
             Misconception(
                 "no residual",
@@ -401,6 +416,16 @@ EXERCISES = [
                 "The network has two matrices: into the hidden layer, and out of it.",
             ),
             Misconception(
+                "one matrix of the network",
+                lambda d, f: _parameters(d, f) - d * f,
+                "d_model times d_ff are missing: the network has two matrices of this size, in and out.",
+            ),
+            Misconception(
+                "narrow bias in the network",
+                lambda d, f: _parameters(d, f) - f + d,
+                "The network's first bias has d_ff numbers, one for each hidden unit. You gave it d_model.",
+            ),
+            Misconception(
                 "twelve squares",
                 lambda d, f: 12 * d**2,
                 "These are the matrices alone, for a network of d_ff = 4 d_model. Use d_ff, and add the biases and "
@@ -434,22 +459,22 @@ EXERCISES = [
             Misconception(
                 "always post-norm",
                 lambda layer, d: "post-norm",
-                "You answered post-norm whatever the box did. Send something in, and look at what comes out.",
+                "You answered post-norm for every box. Send in something that tells them apart.",
             ),
             Misconception(
                 "always pre-norm",
                 lambda layer, d: "pre-norm",
-                "You answered pre-norm whatever the box did. Send something in, and look at what comes out.",
+                "You answered pre-norm for every box. Send in something that tells them apart.",
             ),
             Misconception(
                 "always no residual",
                 lambda layer, d: "no residual",
-                "You answered no residual whatever the box did. Send something in, and look at what comes out.",
+                "You answered no residual for every box. Send in something that tells them apart.",
             ),
             Misconception(
                 "always no norm",
                 lambda layer, d: "no norm",
-                "You answered no norm whatever the box did. If your code compares, does it ask for the right thing, "
+                "You answered no norm for every box. If your code compares, does it ask for the right thing, "
                 "and for equality of floats to the last digit? np.allclose is what you want.",
             ),
             Misconception(
@@ -458,6 +483,13 @@ EXERCISES = [
                 "Yours tells three of them, and calls post-norm 'no norm'. After post-norm every row has mean 0 and "
                 "standard deviation 1: x.std(axis=1), which divides by d and not by d - 1 (no ddof=1, and "
                 "not torch's).",
+            ),
+            Misconception(
+                "post-norm and pre-norm exchanged",
+                lambda layer, d: {"post-norm": "pre-norm", "pre-norm": "post-norm"}.get(
+                    found := _diagnosis(layer, d), found
+                ),
+                "You have post-norm and pre-norm exchanged. Post-norm normalises what comes out, x + f(x).",
             ),
             Misconception(
                 "it grows, so there is no norm",
