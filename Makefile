@@ -2,8 +2,8 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
-# One more than the course asks for cores: now and then each waits for a browser or for another process.
-WORKERS ?= 3
+# As many as the course asks for cores. A third on the same two saves nothing: nearly all of it is computing.
+WORKERS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -19,7 +19,7 @@ lab: .venv/learner ## open the course in JupyterLab, as your own copy (LAB_ARGS=
 reset: ## give a lesson back as it was, and keep your copy (NB=06)
 	@$(PYTHON) notebooks/lab/copies.py --reset "$(NB)"
 
-test: lint ## check everything: style, tests, examples, every lesson (WORKERS=3 at once; PYTEST_ARGS is passed on)
+test: lint ## check everything: style, tests, examples, every lesson (WORKERS=2 at once; PYTEST_ARGS is passed on)
 	$(PY) -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --doctest-modules \
 	  --nbval --nbval-current-env --nbval-cell-timeout=400 $(PYTEST_ARGS) $(LESSONS) tests attnlib  # the longest first
 
