@@ -135,6 +135,7 @@ def desk(lab, browser):
         tab.goto(f"{lab.url}/?token=secret&reset")
         tab.get_by_text("| Idle").first.wait_for()
         assert LESSONS[0].name in tab.url  # it opens by itself
+        all_is_well(lab, tab)
         yield tab
     end_kernels(lab)
 

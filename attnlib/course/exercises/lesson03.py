@@ -240,7 +240,7 @@ EXERCISES = [
             ),
             Misconception(
                 "diagonal twice",
-                lambda s: np.diag(masked_softmax(s) * (1 - masked_softmax(s))) - np.outer(*[masked_softmax(s)] * 2),
+                lambda s: _jacobian(s) - np.diag(masked_softmax(s) ** 2),
                 "On the diagonal you subtract alpha_i² twice: np.outer(alpha, alpha) has it too. Begin with "
                 "np.diag(alpha).",
             ),

@@ -302,7 +302,7 @@ EXERCISES = [
             ),
             Misconception(
                 "no norm",
-                lambda x, attend, network, norm: (lambda h: h + network(h))(x + attend(x)),
+                lambda x, attend, network, norm: _layer(x, attend, network, lambda x: x),
                 "Nothing is normalised. Each half reads norm(x).",
             ),
             Misconception(
