@@ -62,8 +62,8 @@ def test_what_takes_time():
 
 
 def test_an_excursion_is_counted_apart_with_its_exercises():
-    core = [Cell("markdown", "# A\n\nIn 5 minutes. " + "word " * 880), Cell("code", 'check("01.1", f)')]
-    aside = [Cell("markdown", "## Excursion: B"), Cell("markdown", "word " * 438), Cell("code", 'check("01.2", f)')]
+    core = [Cell("markdown", "# A\n\nIn 5 minutes. " + "word " * 850), Cell("code", 'check("01.1", f)')]
+    aside = [Cell("markdown", "## Excursion: B"), Cell("markdown", "word " * 410), Cell("code", 'check("01.2", f)')]
     assert minutes(core) == Minutes(20)
     assert minutes(core + aside) == Minutes(20, 10)
     assert minutes([*core, *aside, Cell("markdown", "## C"), Cell("markdown", "word " * 220)]) == Minutes(25, 10)
@@ -74,6 +74,11 @@ def test_an_excursion_is_counted_apart_with_its_exercises():
     assert stated(written) == "20 + 10 minutes"
     assert with_minutes(written) == written
     assert with_minutes(core) != core
+
+
+@pytest.mark.parametrize(("count", "stated"), [(1, 5), (220, 5), (221, 10), (45 * 44, 45), (45 * 44 + 1, 50)])
+def test_minutes_are_rounded_up(count, stated):
+    assert minutes([Cell("markdown", "word " * count)]) == Minutes(stated)
 
 
 def test_a_lesson_that_states_no_minutes_is_left_alone():
@@ -88,6 +93,11 @@ def test_the_package_knows_the_minutes_of_every_lesson():
     found = json.loads(as_json(COURSE))
     assert list(found) == [lesson.number for lesson in COURSE.lessons()]
     assert {lesson.number: [lesson.minutes, lesson.excursion_minutes] for lesson in course.LESSONS} == found
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons(), ids=lambda lesson: lesson.name)
+def test_no_core_is_longer_than_a_lesson_should_be(lesson):
+    assert minutes(build.sources(lesson)).core <= build.CORE_LIMIT
 
 
 def test_the_package_says_both_in_one(monkeypatch):
@@ -130,7 +140,7 @@ def test_another_formula_rewrites_a_lesson_that_is_up_to_date(course, line, no_r
     assert (state(line), build.main(["--check"], course)) == (State.CURRENT, 1)
     assert "01_line states other minutes than it takes" in capsys.readouterr().out
     assert build.main([], course) == 0
-    assert "look like? 60 minutes." in line.source.read_text()
+    assert "look like? 65 minutes." in line.source.read_text()
     assert build.main(["--check"], course) == 0
 
 

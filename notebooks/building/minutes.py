@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ WORDS_A_MINUTE = 44  # prose with a formula in most sentences, and a guess to ma
 SECONDS_A_LINE = 3  # of code, which the prose around it says in words
 MINUTES_A_FIGURE = 1.5  # its axes, its title, and where to see what the title says
 MINUTES_AN_EXERCISE = 0.5  # beyond its words and its lines of code, which count like all others
-STEP = 5  # nobody can tell 46 minutes from 44
+STEP = 5  # rounded up: who has been told 45 minutes should not need 47
 
 CORE_LIMIT = 45  # a lesson without its excursions should be no longer
 
@@ -44,7 +45,7 @@ def minutes(cells: Sequence[Cell]) -> Minutes:
     """What the cells of a lesson take."""
     aside = in_excursions(cells)
     parts = [[cell for cell, out in zip(cells, aside, strict=True) if out is part] for part in (False, True)]
-    return Minutes(*(_rounded(length(part)) if part else 0 for part in parts))
+    return Minutes(*(_rounded_up(length(part)) if part else 0 for part in parts))
 
 
 def length(cells: Iterable[Cell]) -> float:
@@ -67,8 +68,8 @@ def words(prose: str) -> int:
     return len(WORD.findall(FORMULA.sub(" formula ", prose)))
 
 
-def _rounded(value: float) -> int:
-    return max(STEP, STEP * round(value / STEP))
+def _rounded_up(value: float) -> int:
+    return max(STEP, STEP * math.ceil(round(value, 2) / STEP))
 
 
 def stated(cells: Sequence[Cell]) -> str | None:
