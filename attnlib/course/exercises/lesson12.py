@@ -103,7 +103,8 @@ def _enough(wanted, found):
     if np.array_equal(wanted, found):
         return True
     names = [name for name, yes in zip(FAULTS, found, strict=True) if yes]
-    seen = f"those that are wrong about {'; '.join(names)}" if names else "none"
+    those = "the one that is" if len(names) == 1 else "those that are"
+    seen = f"{those} wrong about {'; '.join(names)}" if names else "none"
     return (
         f"Your numbers find {len(names)} of the 6 faulty translators: {seen}. Which short, round or otherwise "
         "special numbers has your list not got?"
@@ -163,6 +164,16 @@ EXERCISES = [
                 "sorted",
                 lambda lengths, batch_size: _padding(np.sort(lengths), batch_size),
                 "You sorted first. That is what makes padding less, and here the order is given.",
+            ),
+            Misconception(
+                "sorted, longest first",
+                lambda lengths, batch_size: _padding(np.sort(lengths)[::-1], batch_size),
+                "You sorted first, the longest in front. That is what makes padding less; here the order is given.",
+            ),
+            Misconception(
+                "how many",
+                lambda lengths, batch_size: _whole(_batches(lengths, batch_size)) - lengths.sum(),
+                "This is how many places are padding. Divide by how many places the batches take.",
             ),
             Misconception(
                 "last batch left out",
@@ -233,6 +244,16 @@ EXERCISES = [
                 "misses",
                 lambda weights, alignment: 1 - _hits(weights, alignment),
                 "This is the share of misses.",
+            ),
+            Misconception(
+                "per cent",
+                lambda weights, alignment: 100 * _hits(weights, alignment),
+                "This is the share in per cent. Give it from 0 to 1.",
+            ),
+            Misconception(
+                "numbered from 1",
+                lambda weights, alignment: (weights.argmax(axis=-1) + 1 == alignment)[alignment >= 0].mean(),
+                "You compared places counted from 1. argmax and alignment both count from 0.",
             ),
             Misconception(
                 "place 0 left out",
@@ -326,6 +347,11 @@ EXERCISES = [
                 "few count more",
                 lambda means, counts: (means / counts).sum() / (1 / counts).sum(),
                 "You weighted by one over the count, so that few tokens count more. Weigh each mean by its count.",
+            ),
+            Misconception(
+                "sum of the means",
+                lambda means, counts: means.sum(),
+                "This is the sum of the means. Weigh each by its count, and divide by all counts.",
             ),
             Misconception(
                 "the sum",
