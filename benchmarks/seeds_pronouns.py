@@ -60,7 +60,7 @@ GLANCE = {
 }
 GLANCE_WORDS = """\
 From the tables below. First the weight on the place in the row of *it*: when it is the answer, and when it is not.
-With another noun, in what was written or in what is read: the pronouns that change."""
+With another noun, in what was written or in what is read: the pronouns that are wrong then."""
 TAGGERS = """
 ## Taggers
 

@@ -194,6 +194,11 @@ EXERCISES = [
                 "Divide the row that was cut by its sum.",
             ),
             Misconception(
+                "the row before",
+                lambda weights, i, j: _cut(weights, i - 1, j),
+                "You closed an entry of row i - 1. Row i is weights[i]: counting starts at 0.",
+            ),
+            Misconception(
                 "softmax of the row",
                 _softmax_of_the_row,
                 "You put the row through a softmax again. That flattens it: what is left would not grow in "
@@ -240,6 +245,11 @@ EXERCISES = [
                 "layers exchanged",
                 lambda n_layers, n, target, source: _closed(n_layers, n, source, target),
                 "You kept the target's word from the source's row. It is the other way round.",
+            ),
+            Misconception(
+                "first layer forgotten",
+                lambda n_layers, n, target, source: _closed(n_layers, n, target, source) & ~_marked(n_layers, n, 0),
+                "In the first layer the target still reads the source itself, and its residual connection keeps it.",
             ),
             Misconception(
                 "everything",
@@ -294,6 +304,16 @@ EXERCISES = [
             "shares = [(said != right)[right == answer].mean() for answer in (0, 1)]; max(shares) - min(shares)",
         ),
         misconceptions=[
+            Misconception(
+                "shares of ones",
+                lambda said, right: abs(np.subtract(*[said[right == answer].mean() for answer in (0, 1)])),
+                "You compared how often it says 1. Where 1 is right that is no mistake: compare errors.",
+            ),
+            Misconception(
+                "per cent",
+                lambda said, right: 100 * abs(np.subtract(*_shares(said, right))),
+                "This is the difference in per cent. Give it from 0 to 1.",
+            ),
             Misconception(
                 "all together",
                 lambda said, right: (said != right).mean(),
