@@ -8,7 +8,7 @@ WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset test lint format build pull answers progress times parity book slides bench seeds pretrain constraints always
+.PHONY: help lab reset test lint format build pull answers progress times machines parity book slides bench seeds pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ progress: .venv/learner ## print what a class has solved, as CSV (FROM=folder wi
 
 times: .venv/tester ## measure how long Run All takes, lesson by lesson (NB=01 one), and write it down
 	PYTHONPATH=notebooks $(PY) tools/time_lessons.py $(NB)
+
+machines: .venv/tester ## run lessons as other processors would, and say how far numbers move (NB="18 21" WORLDS="avx2 moved-1")
+	PYTHONPATH=notebooks $(PY) tools/machines.py $(NB) --worlds "$(WORLDS)" --workers $(WORKERS) $(if $(MOVED_BY),--moved-by $(MOVED_BY))
 
 parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md
 	$(PY) tests/parity.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterable, Iterator
+from math import inf
 
 import numpy as np
 from matplotlib.image import imread
@@ -30,17 +31,30 @@ def figures(notebook: NotebookNode) -> Iterator[tuple[str, bytes, str]]:
                     yield cell.metadata["figure"], png, output.metadata.get("image/png", {}).get("alt", "")
 
 
+def tolerated(tags: Iterable[str]) -> float:
+    """How far the pictures of a cell with these tags may differ."""
+    return TRAINED if "trained" in tags else TOLERANCE
+
+
+def apart(stored: bytes, fresh: bytes) -> float:
+    """How far two PNG pictures differ, as the root mean square over pixels; infinitely if they are of two sizes."""
+    a, b = map(_pixels, (stored, fresh))
+    return float(np.sqrt(((a - b) ** 2).mean())) if a.shape == b.shape else inf
+
+
+def _pixels(png: bytes) -> np.ndarray:
+    return imread(io.BytesIO(png), "png")[..., :3] * 255
+
+
 def difference(stored: bytes, fresh: bytes, tolerance: float = TOLERANCE) -> str:
     """Say how two PNG pictures differ beyond the tolerance; empty if they do not."""
     if stored == fresh:
         return ""
-    a, b = (imread(io.BytesIO(png), "png")[..., :3] * 255 for png in (stored, fresh))
-    if a.shape != b.shape:
-        sizes = [f"{width} x {height}" for height, width, _ in (a.shape, b.shape)]
-        return f"the stored picture is {sizes[0]} pixels, a fresh one {sizes[1]}"
-    rms = float(np.sqrt(((a - b) ** 2).mean()))
-    if rms <= tolerance:
+    if (rms := apart(stored, fresh)) <= tolerance:
         return ""
+    if rms == inf:
+        sizes = [f"{width} x {height}" for height, width, _ in (_pixels(png).shape for png in (stored, fresh))]
+        return f"the stored picture is {sizes[0]} pixels, a fresh one {sizes[1]}"
     return f"the stored picture differs from a fresh one by {rms:.1f} of 255 (root mean square over pixels)"
 
 
@@ -49,8 +63,7 @@ def differences(stored: Iterable[NotebookNode], fresh: Iterable[NotebookNode], t
     old, new = pngs(stored), pngs(fresh)
     if len(old) != len(new):
         return f"{len(old)} pictures are stored, a fresh run draws {len(new)}"
-    tolerance = TRAINED if "trained" in tags else TOLERANCE
-    return next(filter(None, (difference(a, b, tolerance) for a, b in zip(old, new, strict=True))), "")
+    return next(filter(None, (difference(a, b, tolerated(tags)) for a, b in zip(old, new, strict=True))), "")
 
 
 def write_figures(lesson: LessonFiles, notebook: NotebookNode) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,10 +70,13 @@ def patient(start: Callable[..., T]) -> Callable[..., T]:
     return starting
 
 
-def run(notebook: NotebookNode, folder: Path) -> None:
-    """Run every cell of ``notebook`` in a fresh kernel and store the outputs in it."""
+def run(notebook: NotebookNode, folder: Path, variables: Mapping[str, str] | None = None) -> None:
+    """Run every cell of ``notebook`` in a fresh kernel and store the outputs in it.
+
+    ``variables`` are for the kernel alone and win over those of `environment`.
+    """
     try:
-        _execute(notebook, folder)
+        _execute(notebook, folder, variables or {})
     except CellTimeoutError as error:
         raise LessonError(f"a cell ran for more than {SECONDS_A_CELL} seconds") from error
     except DeadKernelError as error:
@@ -85,7 +88,7 @@ def run(notebook: NotebookNode, folder: Path) -> None:
 
 
 @patient
-def _execute(notebook: NotebookNode, folder: Path) -> None:
+def _execute(notebook: NotebookNode, folder: Path, variables: Mapping[str, str]) -> None:
     client = Client(
         notebook,
         timeout=SECONDS_A_CELL,
@@ -97,7 +100,7 @@ def _execute(notebook: NotebookNode, folder: Path) -> None:
         resources={"metadata": {"path": str(folder)}},
     )
     with TemporaryDirectory() as scratch:
-        client.execute(env=os.environ | environment(Path(scratch)))
+        client.execute(env={**os.environ, **environment(Path(scratch)), **variables})
 
 
 def tidy(notebook: NotebookNode) -> None:

@@ -45,11 +45,12 @@ def core_problems(lesson: LessonFiles) -> list[str]:
         f"{where(number, to_cell(old))} then shows something else: {problem}"
         for number, (old, new) in pairs
         if old.cell_type == "code" and UNCHECKED not in tags_of(old)
-        for problem in _differences(old, new)
+        for problem in shown_otherwise(old, new)
     ]
 
 
-def _differences(stored: NotebookNode, fresh: NotebookNode) -> Iterator[str]:
+def shown_otherwise(stored: NotebookNode, fresh: NotebookNode) -> Iterator[str]:
+    """What a cell shows, run again, that is not what it stores, beyond what may move."""
     kinds = [[kind for kind, _, _ in texts(node.outputs)] for node in (stored, fresh)]
     if kinds[0] != kinds[1]:
         yield f"{kinds[0]} are stored, a run gives {kinds[1]}"
