@@ -37,17 +37,22 @@ ERROR: Could not find a version that satisfies the requirement torch==2.13.0 (fr
 ERROR: No matching distribution found for torch==2.13.0
 """
 UNKNOWN = "ERROR: ResolutionImpossible: for help visit ...\n"
+# uv 0.13.9, where pip goes on.
+UV_OFFLINE = "error: Failed to fetch: `https://pypi.org/simple/torch/`\n  Caused by: dns error\n"
+UV = ["get uv", "config", "uv"]  # what an installation calls when all is well
 
 
 class Commands:
-    """Stands in for ``python -m venv`` and pip: writes the files that set-up looks at, and remembers the calls."""
+    """Stands in for ``python -m venv``, pip and uv: writes the files that set-up looks at, and remembers the calls."""
 
     def __init__(self):
-        self.calls, self.says = [], {}
+        self.calls, self.commands, self.says = [], [], {}
 
     def __call__(self, command, folder):
-        kind = command[2]
+        kind = "uv" if command[0].endswith("/uv") else "get uv" if command[-1] == setup.UV else command[2]
+        kind = "config" if command[3] == "config" else kind
         self.calls.append(kind)
+        self.commands.append(command)
         if kind == "venv":
             assert command[3] == "--clear"
             venv = Path(command[4])
@@ -55,24 +60,24 @@ class Commands:
             (venv / "bin").mkdir(parents=True)
             (venv / "bin" / "python").symlink_to(sys.executable)
             if "venv" not in self.says:
-                installed(venv, "pip", "RECORD")
+                installed(venv, "pip", RECORD="pip-1.0.dist-info/INSTALLER")
                 (venv / "bin" / "pip").write_text(f"#!{venv}/bin/python{HERE}\nfrom pip import main\n")
                 (packages(venv) / "__editable__.attnlib.pth").write_text(f"{folder}\n")
         said = self.says.pop(kind, "")
         if isinstance(said, BaseException):
             raise said
-        return bool(said), said
+        return bool(said) and kind != "config", said
 
 
 def packages(venv):
     return venv / "lib" / f"python{HERE}" / "site-packages"
 
 
-def installed(venv, name, *files):
+def installed(venv, name, **files):
     info = packages(venv) / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
-    for file in files:
-        (info / file).touch()
+    for file, text in files.items():
+        (info / file).write_text(text)
     return info
 
 
@@ -104,23 +109,57 @@ def test_the_script_runs_under_the_pythons_it_has_to_refuse():
     ast.parse(Path(setup.__file__).read_text(), feature_version=(3, 6))
 
 
-def test_slides_are_set_up_on_what_a_learner_needs(root, run):
+def test_slides_are_set_up_on_what_a_learner_needs_in_a_line_each(root, run, capsys):
     setup.set_up("slides", root, run)
-    assert run.calls == ["venv", "pip", "pip"]
+    assert run.calls == ["venv", *UV, *UV]
     assert [(root / ".venv" / stage).is_file() for stage in ("learner", "tester", "slides")] == [True, False, True]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["Setting", "Installing", "Installing"]
+    assert [line.endswith(" done.") for line in lines] == [False, True, True]
 
 
 def test_a_set_up_is_made_once_and_again_when_its_versions_change(root, run):
     setup.set_up("tester", root, run)
-    assert run.calls == ["venv", "pip", "pip"]
+    assert run.calls == ["venv", *UV, *UV]
     setup.set_up("tester", root, run)
-    assert len(run.calls) == 3
+    assert len(run.calls) == 7
     with (root / "constraints.txt").open("a") as file:
         file.write("new==1.0\n")
     setup.set_up("learner", root, run)
-    assert run.calls[3:] == ["pip"]
+    assert run.calls[7:] == UV
 
 
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [({"get uv": "ERROR: No matching distribution found for uv"}, ["get uv"]), ({"uv": UV_OFFLINE}, UV)],
+)
+def test_where_uv_cannot_be_had_or_fails_pip_installs_the_same(root, run, capsys, said, calls):
+    run.says = said
+    setup.set_up("learner", root, run)
+    assert run.calls == ["venv", *calls, "pip"]
+    assert run.commands[-1][1:] == ["-m", "pip", "install", "-r", "requirements.txt"]
+    assert capsys.readouterr().out.endswith(" uv cannot; pip takes some minutes  done.\n")
+
+
+def test_uv_looks_where_pip_is_told_to_look(root, run):
+    run.says["config"] = (
+        ":env:.find-links='/wheels'\n:env:.timeout='180'\nWARNING: config\nglobal.extra-index-url='\\nfile:///a\\nb'\n"
+        "global.find-links='/old'\nglobal.index-url='https://c/simple'\nlist.index-url='d'\n"
+    )
+    setup.set_up("learner", root, run)
+    assert run.commands[-1][3:] == [
+        *("--python", f"{root}/.venv/bin/python", "--index-strategy", "unsafe-best-match"),
+        *(
+            "--index-url=https://c/simple",
+            "--extra-index-url=file:///a",
+            "--extra-index-url=b",
+            "--find-links=/wheels",
+        ),
+        *("-r", "requirements.txt"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["get uv", "pip"])
 @pytest.mark.parametrize(
     ("said", "line"),
     [
@@ -130,13 +169,15 @@ def test_a_set_up_is_made_once_and_again_when_its_versions_change(root, run):
         (UNKNOWN, "pip could not install this; its reason is above."),
     ],
 )
-def test_what_pip_says_becomes_one_line_and_the_next_run_goes_on(root, run, said, line):
-    run.says["pip"] = said
+def test_what_pip_says_becomes_one_line_and_the_next_run_goes_on(root, run, capsys, kind, said, line):
+    run.says = {"uv": UV_OFFLINE, "pip": said} | {kind: said}
     with pytest.raises(setup.SetupError, match=re.escape(line)) as trouble:
         setup.set_up("learner", root, run)
     assert "\n" not in str(trouble.value)
+    assert said in capsys.readouterr().err
+    run.calls, run.says = [], {}
     setup.set_up("learner", root, run)
-    assert run.calls == ["venv", "pip", "pip"]
+    assert run.calls == UV
 
 
 def test_a_connection_that_came_back_is_not_blamed():
@@ -149,18 +190,19 @@ def test_a_venv_that_was_cut_off_is_made_anew(root, run, capsys, said):
     with pytest.raises((KeyboardInterrupt, setup.SetupError)):
         setup.set_up("learner", root, run)
     setup.set_up("learner", root, run)
-    assert run.calls == ["venv", "venv", "pip"]
+    assert run.calls == ["venv", "venv", *UV]
     assert ".venv is half-made" in capsys.readouterr().out
 
 
-def test_a_package_that_was_cut_off_is_installed_again(root, run):
-    run.says["pip"] = KeyboardInterrupt()
+@pytest.mark.parametrize("record", [{}, {"RECORD": "half/__init__.py,sha256=1,2\n"}], ids=["pip", "uv"])
+def test_a_package_that_was_cut_off_is_installed_again(root, run, record):
+    run.says["uv"] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         setup.set_up("learner", root, run)
-    half = installed(root / ".venv", "half", "METADATA")
-    whole = installed(root / ".venv", "whole", "METADATA", "RECORD")
+    half = installed(root / ".venv", "half", METADATA="", **record)
+    whole = installed(root / ".venv", "whole", METADATA="", RECORD="whole-1.0.dist-info/INSTALLER,sha256=1,2\n")
     setup.set_up("learner", root, run)
-    assert run.calls == ["venv", "pip", "pip"]
+    assert run.calls == ["venv", *UV, *UV]
     assert whole.exists()
     assert not half.exists()
 
@@ -175,7 +217,7 @@ def test_an_old_venv_of_another_python_is_made_anew(root, run, capsys):
     installed_for_39.mkdir(parents=True)
     (installed_for_39 / "RECORD").touch()
     setup.set_up("learner", root, run)
-    assert run.calls == ["venv", "pip", "venv", "pip"]
+    assert run.calls == ["venv", *UV] * 2
     assert ".venv has Python 3.9. It is made anew." in capsys.readouterr().out
 
 
@@ -187,7 +229,7 @@ def test_a_venv_whose_python_is_gone_or_was_replaced_is_made_anew(root, run):
     setup.set_up("learner", root, run)
     packages(root / ".venv").parent.rename(root / ".venv" / "lib" / "python3.10")
     setup.set_up("learner", root, run)
-    assert run.calls == ["venv", "pip"] * 3
+    assert run.calls == ["venv", *UV] * 3
 
 
 @pytest.mark.parametrize(("oldest", "newest"), [(97, 98), (5, 6)])
@@ -215,7 +257,7 @@ def test_an_old_venv_is_kept_until_another_can_be_made(root, run):
 
 def test_a_finished_venv_does_not_ask_which_python_runs_make(root, run, monkeypatch):
     setup.set_up("learner", root, run)
-    monkeypatch.setattr(setup, "trouble_with_python", lambda root: "wrong")
+    monkeypatch.setattr(setup, "trouble_here", lambda root: "wrong")
     setup.set_up("learner", root, run)
 
 
@@ -225,13 +267,13 @@ def test_debians_python_without_venv_is_told_what_to_install(root, run, monkeypa
         setup.set_up("learner", root, run)
 
 
-@pytest.mark.parametrize(
-    ("full", "needed"), [("course", "2.2 GB are needed in"), ("elsewhere", "0.5 GB are needed in")]
-)
-def test_a_full_disk_is_seen_beforehand(root, run, monkeypatch, full, needed):
+@pytest.mark.parametrize("full", ["course", "elsewhere"])
+def test_a_full_disk_is_seen_beforehand(root, run, tmp_path, monkeypatch, full):
+    monkeypatch.setattr(setup, "CACHE", str(tmp_path))
     usage = {True: SimpleNamespace(free=0.4e9), False: SimpleNamespace(free=90e9)}
     monkeypatch.setattr(setup.shutil, "disk_usage", lambda folder: usage[(folder == str(root)) == (full == "course")])
-    with pytest.raises(setup.SetupError, match=rf"No space: {needed}.* 0\.4 are free"):
+    folder = root if full == "course" else tmp_path
+    with pytest.raises(setup.SetupError, match=rf"No space: 2\.2 GB are needed in {folder}, 0\.4 are free"):
         setup.set_up("learner", root, run)
     assert run.calls == []
 
@@ -241,11 +283,15 @@ def test_a_moved_folder_takes_its_venv_along(root, run, capsys):
     moved = root.rename(root.with_name("course-2"))
     other = moved / ".venv" / "bin" / "other"
     other.write_text(f"{root}-old/.venv/bin {root}/.venv/bin")
+    other.chmod(0o755)
+    os.link(other, cached := root.with_name("cached"))
     setup.set_up("learner", moved, run)
-    assert run.calls == ["venv", "pip"]  # nothing that needs a network
+    assert run.calls == ["venv", *UV]  # nothing that needs a network
     assert f"The folder was at {root}. Its .venv follows." in capsys.readouterr().out
     assert (packages(moved / ".venv") / "__editable__.attnlib.pth").read_text() == f"{moved}\n"
     assert other.read_text() == f"{root}-old/.venv/bin {moved}/.venv/bin"
+    assert other.stat().st_mode & 0o777 == 0o755
+    assert cached.read_text() == f"{root}-old/.venv/bin {root}/.venv/bin"
     setup.set_up("learner", moved, run)
     assert capsys.readouterr().out == ""
 
@@ -256,22 +302,24 @@ def test_the_folder_under_another_name_was_not_moved(root, run, capsys):
     pip = root / ".venv" / "bin" / "pip"
     root.with_name("link").symlink_to(root)
     pip.write_text(f'#!/bin/sh\n\'\'\'exec\' "{root.with_name("link")}/.venv/bin/python" "$0" "$@"\n')
-    assert setup.made_in(root / ".venv") == str(root.with_name("link"))
     setup.set_up("learner", root, run)
     assert capsys.readouterr().out == ""
+    root.with_name("link").unlink()
+    setup.set_up("learner", root, run)
+    assert f"The folder was at {root.with_name('link')}. Its .venv follows." in capsys.readouterr().out
 
 
-def test_what_a_command_says_is_shown_and_kept(capfd):
-    code = "import sys; print('out'); print('why', file=sys.stderr); sys.exit(3)"
-    assert setup.shown([sys.executable, "-c", code], ROOT) == (3, "why\n")
-    assert capfd.readouterr() == ("out\n", "why\n")
+def test_what_a_command_says_is_kept_and_dots_tell_that_it_runs(capfd):
+    code = "import sys, time; print('why', file=sys.stderr); time.sleep(3.5); print('out'); sys.exit(3)"
+    assert setup.quietly([sys.executable, "-uc", code], ROOT) == (3, "why\nout\n")
+    assert capfd.readouterr() == (".", "")
 
 
 @pytest.mark.parametrize(
     ("error", "line"),
     [
         (KeyboardInterrupt(), "Interrupted. The same command again goes on from here."),
-        (OSError(28, "No space left on device"), "No space left. pip needs it in"),
+        (OSError(28, "No space left on device"), "No space left. Make room, or name another place for uv's cache"),
         (
             PermissionError(13, "Permission denied", ".venv"),
             "Permission denied: '.venv'. Is the folder yours to write",
