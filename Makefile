@@ -8,7 +8,7 @@ WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset test lint format build pull answers progress times machines parity book slides bench seeds pretrain constraints always
+.PHONY: help lab reset test check lint format build pull answers progress times machines parity book slides bench seeds pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test: lint ## check everything: style, tests, examples, every lesson (WORKERS=2 
 	$(PY) -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder --doctest-modules \
 	  --nbval --nbval-current-env --nbval-cell-timeout=400 $(PYTEST_ARGS) $(LESSONS) tests attnlib  # the longest first
 
+check: .venv/tester ## check what changed since the last commit and what that touches, in a minute (NB=06: all of that lesson)
+	@$(PY) tools/check.py $(NB)
+
 lint: .venv/tester ## check the style of the code, its types, and the workflow
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
@@ -36,6 +39,7 @@ format: .venv/tester ## put the code in style
 
 build: .venv/tester ## source -> notebook, for changed lessons (NB=01 runs that one, ALL=1 all, FORCE=1 discards edits in it)
 	$(PY) notebooks/build.py $(NB) $(if $(ALL),--all) $(if $(FORCE),--force)
+	@$(PY) tools/check.py --said
 
 pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB=01; FORCE=1 discards the source's)
 	$(PY) notebooks/build.py --pull $(NB) $(if $(FORCE),--force)
