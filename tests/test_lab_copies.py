@@ -2,8 +2,10 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -108,3 +110,15 @@ def test_make_reset_says_what_to_write():
     )
     assert done.returncode != 0
     assert "There is no lesson named. Write: make reset NB=06" in done.stderr
+
+
+@pytest.mark.parametrize(("given", "seen"), [(None, "1"), ("2", "2")])
+def test_kernels_have_one_thread_unless_a_reader_says_otherwise(monkeypatch, given, seen):
+    monkeypatch.setenv("ATTNLIB_EDIT", "1")  # no copies are made
+    monkeypatch.setenv("OMP_NUM_THREADS", given or "")
+    if given is None:
+        monkeypatch.delenv("OMP_NUM_THREADS")
+    settings = MagicMock()
+    runpy.run_path(str(COURSE.notebooks / "lab" / "config.py"), {"get_config": lambda: settings})
+    assert os.environ["OMP_NUM_THREADS"] == seen
+    assert settings.ServerApp.ip == "127.0.0.1"

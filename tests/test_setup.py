@@ -460,6 +460,13 @@ def test_a_package_that_imports_is_not_named_whatever_it_prints(packages_there, 
     assert capsys.readouterr().out.startswith("Everything is there, in the versions")
 
 
+def test_an_editor_whose_kernels_have_many_threads_is_told(packages_there, capsys, monkeypatch):
+    packages_there(fake_einops="", fake_tqdm="")
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    environment.check_environment()
+    assert capsys.readouterr().out.splitlines()[1:] == [environment.THREADS]
+
+
 def test_a_broken_package_is_named_with_its_error(packages_there, capsys):
     packages_there(fake_einops="raise ImportError('libgomp.so.1:\\n no such file')", fake_tqdm="")
     environment.check_environment()

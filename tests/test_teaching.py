@@ -110,6 +110,11 @@ def test_what_starts_it_elsewhere_uses_files_that_are_there():
     binder = (COURSE.root / ".binder" / "postBuild").read_text("utf-8")
     assert subprocess.run(["bash", "-n", ".binder/postBuild"], cwd=COURSE.root).returncode == 0
     assert os.access(COURSE.root / ".binder" / "postBuild", os.X_OK)
+    threads = ["sh", "-c", "echo $OMP_NUM_THREADS"]
+    without = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    for given, seen in ({}, "1\n"), ({"OMP_NUM_THREADS": "2"}, "2\n"):
+        command = [COURSE.root / ".binder" / "start", *threads]
+        assert subprocess.run(command, env=without | given, capture_output=True, text=True).stdout == seen
     codespace = json.loads((COURSE.root / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
     steps = [binder, codespace["onCreateCommand"], codespace["postAttachCommand"]]
     for file in re.findall(r"[\w./-]+\.(?:py|txt)\b", " ".join(steps)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -39,6 +40,10 @@ INSTALL = (
     if PINS.exists()
     else "To get it: pip install 'attnlib[course]' ipykernel jupyterlab"
 )
+THREADS = (
+    "Beside other work lessons will crawl here, since torch's threads wait for each other. Start what you open them "
+    "with so: OMP_NUM_THREADS=1 code . (`make lab` does it for you)"
+)
 REPAIR = "If it stays: delete .venv, and set it up again as README.md says."
 
 # The child imports one after the other, and answers each in a line: empty, or what went wrong. What a package
@@ -61,7 +66,7 @@ for name in sys.argv[1:]:
 
 
 def check_environment(seconds: float = 120) -> None:
-    """Print what is missing, does not import, or has another version than the course was tested with.
+    """Print what is missing, does not import, has another version than the course was tested with, or slows it down.
 
     Imports everything, in another Python, so that this one loads nothing; waits for it for ``seconds`` at most.
     Never raises.
@@ -81,6 +86,8 @@ def check_environment(seconds: float = 120) -> None:
         if has and has != tested.get(name, has)
     ]
     print("\n".join(notes) if notes else "Everything is there, in the versions that the course was tested with.")
+    if "OMP_NUM_THREADS" not in os.environ:
+        print(THREADS)
 
 
 def _version(name: str) -> str:

@@ -18,6 +18,10 @@ if not os.environ.get("ATTNLIB_EDIT"):
     for line in copies.refresh():
         print(line, flush=True)
 
+# One thread for each kernel, as the stored outputs were computed with: beside other work, threads that wait for each
+# other spin, and a lesson of seconds takes minutes. What is set already stays.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 c.ServerApp.ip = "127.0.0.1"
 c.ServerApp.allow_root = True  # in a container one is root, and the server is for this machine only
 c.ServerApp.root_dir = str(course.parent)
