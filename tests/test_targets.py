@@ -1,9 +1,8 @@
-"""What a target imports comes with the environment that it sets up: read from the code. `make targets` tries it."""
+"""What a target imports comes with the environment that it sets up: read from the code."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 from functools import cache
@@ -16,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from setup_environment import STAGES
 from solve_constraints import pins
+from touched import text_of
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [ROOT, *(ROOT / name for name in ("notebooks", "notebooks/lab", "slides", "tools"))]
@@ -52,9 +52,7 @@ def closure(stage):
 @cache
 def imports(file):
     """The modules that a file imports, at its top or later, unless it goes on without them; not by a dot."""
-    text = file.read_text("utf-8")
-    if file.suffix == ".ipynb":
-        text = "\n".join("".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "code")
+    text = text_of(file)
     nodes = set(ast.walk(ast.parse(text)))
     tries = [node for node in nodes if isinstance(node, ast.Try)]
     nodes -= {n for t in tries for n in t.body if "ImportError" in [getattr(h.type, "id", "") for h in t.handlers]}
