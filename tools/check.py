@@ -10,7 +10,6 @@ What does not fit into the minute is named, and left to `make test`.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -19,6 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from attnlib.course.lessons import SECONDS as MEASURED
 from touched import ROOT, Tree
 
 SECONDS = 50
@@ -110,10 +110,9 @@ def touched(tree: Tree, changed: Sequence[str]) -> tuple[list[str], list[str]]:
     own = {f"tests/test_{Path(path).stem}.py" for path in changed}
     files = sorted(filter(tests.get, tests), key=lambda path: (path not in own, path in LONG, tests[path][0]))
     lessons = sorted((min(names.values()), path) for path, names in far.items() if path.endswith(".ipynb") and names)
-    seconds = json.loads((ROOT / "attnlib" / "course" / "seconds.json").read_text("utf-8"))
     fit, full = [], []
     for _, path in lessons:
-        whole = sum(seconds[lesson[10:12]] for lesson in [*fit, path]) > CELLS
+        whole = sum(MEASURED.get(lesson[10:12], CELLS) for lesson in [*fit, path]) > CELLS
         (full if whole else fit).append(path)
     left = [f"Left to make test: {len(files) - FILES} files of tests that stand farther off."] * (len(files) > FILES)
     if full:
