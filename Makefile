@@ -26,11 +26,10 @@ test: lint ## check everything: style, tests, examples, every lesson (WORKERS=2 
 check: .venv/tester ## check what changed since the last commit and what that touches, in a minute (NB=06: all of that lesson)
 	@$(PY) tools/check.py $(NB)
 
-lint: .venv/tester ## check the style of the code, its types, and the workflow
+lint: .venv/tester ## check the style of the code, and the workflow
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	.venv/bin/lint-imports --no-logo
-	$(PY) -m mypy --no-error-summary
 	$(PY) -m check_jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 format: .venv/tester ## put the code in style

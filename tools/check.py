@@ -126,7 +126,7 @@ def finished(types: subprocess.Popen[bytes], until: float) -> int:
         return types.wait(max(5.0, until - time.time()))
     except subprocess.TimeoutExpired:
         types.kill()
-        print("Types: not known in a minute. What mypy has read it keeps, so ask again, or: make lint")
+        print("Types: not known in a minute. What mypy has read it keeps, so ask again.")
         return 0
 
 
