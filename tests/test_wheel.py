@@ -22,7 +22,7 @@ def wheel(tmp_path_factory):
     """The folder in which the wheel is unpacked."""
     pytest.importorskip("setuptools", reason="what builds the wheel is not installed")
     root = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, root)
     shutil.copytree(ROOT / "attnlib", root / "attnlib", ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "-q", "-w", "made"]
