@@ -13,8 +13,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-lab: .venv/learner ## open the course in JupyterLab, as your own copy (LAB_ARGS="--port 9000" is passed on)
-	$(if $(EDIT),ATTNLIB_EDIT=1) $(PY) -m jupyterlab --config=notebooks/lab/config.py $(LAB_ARGS)
+lab: .venv/learner ## open the course in JupyterLab, as your own copy, not yet run (OUTPUTS=1 as it was run; LAB_ARGS="--port 9000" is passed on)
+	$(if $(EDIT),ATTNLIB_EDIT=1) $(if $(OUTPUTS),ATTNLIB_OUTPUTS=1) $(PY) -m jupyterlab --config=notebooks/lab/config.py $(LAB_ARGS)
 
 reset: ## give a lesson back as it was, and keep your copy (NB=06)
 	@$(PYTHON) notebooks/lab/copies.py --reset "$(NB)"

@@ -15,6 +15,17 @@ sys.path.insert(0, str(COURSE.notebooks / "lab"))
 import copies
 
 
+STORED = [{"name": "stdout", "output_type": "stream", "text": "5"}]
+
+
+def outputs_of(path):
+    return [(cell["outputs"], cell.get("execution_count")) for cell in json.loads(path.read_text())["cells"]]
+
+
+def sources_of(path):
+    return [cell["source"] for cell in json.loads(path.read_text())["cells"]]
+
+
 def write(path, *sources, outputs=(), more=None):
     """A notebook of code cells."""
     cells = [{"cell_type": "code", "source": [s], "outputs": list(outputs), "metadata": {}} for s in sources]
@@ -26,7 +37,7 @@ def folders(tmp_path):
     course, mine = tmp_path / "notebooks", tmp_path / "my_lessons"
     course.mkdir()
     for number in ("00", "01"):
-        write(course / f"{number}_lesson.ipynb", f"lesson({number})")
+        write(course / f"{number}_lesson.ipynb", f"lesson({number})", outputs=STORED)
     (course / "CLAIMS.md").write_text("claims")
     assert copies.refresh(course, mine) == []
     return course, mine
@@ -36,7 +47,16 @@ def test_lessons_and_the_pages_they_lead_to_are_copied(folders):
     course, mine = folders
     seen = {path.name for path in mine.iterdir() if not path.name.startswith(".")}
     assert seen == {"00_lesson.ipynb", "01_lesson.ipynb", "CLAIMS.md"}
+    assert sources_of(mine / "00_lesson.ipynb") == sources_of(course / "00_lesson.ipynb")
+    assert outputs_of(mine / "00_lesson.ipynb") == [([], None)]
+
+
+def test_copies_come_with_outputs_where_they_are_asked_for(folders):
+    course, mine = folders
+    write(mine / "01_lesson.ipynb", "lesson(01)", outputs=[{"name": "stdout", "text": "of the reader's run"}])
+    assert copies.refresh(course, mine, outputs=True) == []
     assert (mine / "00_lesson.ipynb").read_bytes() == (course / "00_lesson.ipynb").read_bytes()
+    assert "of the reader's run" in (mine / "01_lesson.ipynb").read_text()
 
 
 def test_a_lesson_that_was_only_run_follows_the_course(folders):
@@ -87,7 +107,7 @@ def test_a_reset_gives_the_lesson_and_keeps_every_old_one(folders):
     for answer in ("first", "second"):
         write(mine / "00_lesson.ipynb", answer)
         assert "my_lessons/earlier/00_lesson." in copies.reset("0", course, mine)
-        assert (mine / "00_lesson.ipynb").read_bytes() == (course / "00_lesson.ipynb").read_bytes()
+        assert sources_of(mine / "00_lesson.ipynb") == sources_of(course / "00_lesson.ipynb")
     kept = sorted((mine / "earlier").iterdir())
     assert [json.loads(path.read_text())["cells"][0]["source"] for path in kept] == [["first"], ["second"]]
 

@@ -8,14 +8,15 @@ c = get_config()  # noqa: F821 (Jupyter puts it there)
 here = Path(__file__).resolve().parent
 course = here.parent
 
-# A reader works on copies; `make lab EDIT=1` opens the lessons themselves, for those who change the course.
+# A reader works on copies, without outputs unless `make lab OUTPUTS=1` asks for them; `make lab EDIT=1` opens the
+# lessons themselves, for those who change the course.
 folder = course
 if not os.environ.get("ATTNLIB_EDIT"):
     sys.path.insert(0, str(here))
     import copies
 
     folder = copies.MINE
-    for line in copies.refresh():
+    for line in copies.refresh(outputs="ATTNLIB_OUTPUTS" in os.environ):
         print(line, flush=True)
 
 # One thread for each kernel, as the stored outputs were computed with: beside other work, threads that wait for each

@@ -20,18 +20,20 @@ MINE = COURSE.parent / "my_lessons"
 LESSON = "[0-9][0-9]_*.ipynb"
 
 
-def refresh(course: Path = COURSE, mine: Path = MINE) -> list[str]:
+def refresh(course: Path = COURSE, mine: Path = MINE, *, outputs: bool = False) -> list[str]:
     """Copy what is new, replace copies that nobody has edited, and say which edited ones have a newer edition.
 
-    To run a lesson is not to edit it: outputs are not looked at.
+    Copies come without outputs, so that a prediction is one; with ``outputs=True``, as the lessons have them. To run a
+    lesson is not to edit it: a copy's own outputs are not looked at.
     """
     mine.mkdir(exist_ok=True)
     copied, said = _read(mine), []
     for lesson in sorted(course.glob(LESSON)):
         copy, edition = mine / lesson.name, _fingerprint(lesson)
         known, now = copied.get(lesson.name), _fingerprint(copy) if copy.exists() else None
-        if now is None or known == now != edition:
-            _write(copy, lesson.read_bytes())
+        unrun = outputs and known == now == edition and copy.read_bytes() == _unrun(lesson)
+        if now is None or known == now != edition or unrun:
+            _write(copy, lesson.read_bytes() if outputs else _unrun(lesson))
         elif edition not in (known, now):
             number = lesson.name[:2]
             said.append(f"Lesson {number} has a new edition. You have edited yours, so it stays as it is.")
@@ -62,6 +64,19 @@ def reset(number: str, course: Path = COURSE, mine: Path = MINE) -> str:
     refresh(course, mine)
     where = f" Yours is now {kept.relative_to(mine.parent)}." if kept else ""
     return f"{copy.relative_to(mine.parent)} is as it was.{where} If it is open: File, Reload Notebook from Disk."
+
+
+def _unrun(lesson: Path) -> bytes:
+    """A lesson without its outputs; a broken file as it is."""
+    raw = lesson.read_bytes()
+    try:
+        notebook = json.loads(raw)
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell |= {"outputs": [], "execution_count": None}
+    except (ValueError, KeyError, TypeError):
+        return raw
+    return f"{json.dumps(notebook, indent=1, ensure_ascii=False)}\n".encode()
 
 
 def _fingerprint(notebook: Path) -> str:
