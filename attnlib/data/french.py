@@ -34,13 +34,21 @@ Tokens = list[tuple[str, str]]  # a French token, and the name of the English on
 
 
 def because(
-    animal: str, place: str, adjective: str, *, verb: str = "cross", colours: tuple[str, str] = ("", "")
+    animal: str,
+    place: str,
+    adjective: str,
+    *,
+    verb: str = "cross",
+    colours: tuple[str, str] = ("", ""),
+    first: str = "animal",
 ) -> Example:
     """*The animal did not cross the place because it was too …*, with what *it* stands for in ``facts``.
 
     ``facts`` holds the ``gender`` of what *it* stands for and the ``other`` noun's, "m" or "f", and positions: of
     ``it``, the ``referent``, the ``distractor`` (the noun it does not stand for) and the ``adjective`` in the source;
     of the ``pronoun`` in the target, and there of the phrases ``wrote_referent`` and ``wrote_distractor``.
+
+    With ``first="place"`` the two nouns change places: *The place did not cross the animal because …*
 
     Raises ``ValueError`` for a word that is not of this grammar.
 
@@ -55,28 +63,25 @@ def because(
     for name, word, known in (("animal", animal, ANIMALS), ("place", place, PLACES), ("verb", verb, VERBS)):
         check_one_of(name, word, known)
     check_one_of("adjective", adjective, sum(ADJECTIVES.values(), ()))
+    check_one_of("first", first, ("animal", "place"))
     if len(colours) != 2:
         raise ValueError(f"colours must be two, for the animal and the place, or empty strings; got {colours!r}")
     nouns = {"animal": animal, "place": place}
     kind = "animal" if adjective in OF_ANIMALS else "place"
     other = "place" if kind == "animal" else "animal"
     gender = GENDER[nouns[kind]]
-    english = _phrase("animal", animal, colours[0])[0] + [("did", "did"), ("not", "not"), (verb, "verb")]
-    english += _phrase("place", place, colours[1])[0] + [(word, word) for word in ["because", "it", "was", "too"]]
-    english += [(adjective, "adjective")]
-    french = _phrase("animal", animal, colours[0])[1] + [("n'", "not"), ("a", "did"), ("pas", "not")]
-    french += [
-        (VERBS[verb], "verb"),
-        *_phrase("place", place, colours[1])[1],
-        ("parce", "because"),
-        ("qu'", "because"),
-    ]
+    phrases = [_phrase("animal", animal, colours[0]), _phrase("place", place, colours[1])]
+    (subject, subject_fr), (thing, thing_fr) = phrases if first == "animal" else phrases[::-1]
+    english = [*subject, ("did", "did"), ("not", "not"), (verb, "verb"), *thing]
+    english += [(word, word) for word in ["because", "it", "was", "too"]] + [(adjective, "adjective")]
+    french = [*subject_fr, ("n'", "not"), ("a", "did"), ("pas", "not"), (VERBS[verb], "verb"), *thing_fr]
+    french += [("parce", "because"), ("qu'", "because")]
     french += [("il" if gender == "m" else "elle", "it"), ("était", "was"), ("trop", "too")]
     french += [(_form(adjective, gender), "adjective")]
     stands = {name: i for i, (_, name) in enumerate(english)}
     facts = {"gender": gender, "other": GENDER[nouns[other]], "it": stands["it"], "adjective": stands["adjective"]}
     facts |= {"referent": stands[kind], "distractor": stands[other]}
-    facts["made of"] = {**nouns, "adjective": adjective, "verb": verb, "colours": colours}
+    facts["made of"] = {**nouns, "adjective": adjective, "verb": verb, "colours": colours, "first": first}
     written = [name.split()[-1] for _, name in french]
     facts |= {"pronoun": written.index("it")}
     for name, noun in (("wrote_referent", kind), ("wrote_distractor", other)):
