@@ -28,7 +28,7 @@ seed; measured and stored by \
 packages, all of them BSD, MIT or PSF-like ({licences}); none of the texts is stored here.
 
 **What it scores**, in bits per character on the documentation of {held_out} ({n_held_out:.2f} million characters), \
-of which it has not seen a paragraph:
+of which it has read no paragraph word for word:
 
 | | bits per character |
 | --- | ---: |
