@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array, is_boolean, is_floating, library
+from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array, is_boolean, is_floating, library_name
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
@@ -33,8 +33,9 @@ def check_floats(**arrays: Array) -> None:
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
     for name, x in rest:
-        if type(x) is not type(a) and library(x) != library(a):
-            raise TypeError(f"{first} and {name} must come from one library; got {library(a)} and {library(x)}")
+        if type(x) is not type(a) and library_name(x) != library_name(a):
+            got = f"{library_name(a)} and {library_name(x)}"
+            raise TypeError(f"{first} and {name} must come from one library; got {got}")
         if x.dtype != a.dtype and not (autocasts(x) and autocasts(a)):
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
@@ -93,8 +94,9 @@ def check_broadcast(name: str, x: Array, scores_shape: Sequence[int]) -> None:
 def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array) -> None:
     """Raise unless ``mask`` is boolean and broadcasts to scores of ``scores_shape`` (batch, n_q, n_k)."""
     check_boolean("mask", mask)
-    if type(mask) is not type(like) and library(mask) != library(like):
-        raise TypeError(f"mask must come from the library of the scores, {library(like)}; got {library(mask)}")
+    if type(mask) is not type(like) and library_name(mask) != library_name(like):
+        ours, theirs = library_name(like), library_name(mask)
+        raise TypeError(f"mask must come from the library of the scores, {ours}; got {theirs}")
     if mask.device != like.device:
         raise ValueError(f"mask must be on the device of the scores, {like.device}; got {mask.device}")
     check_broadcast("mask", mask, scores_shape)
