@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
-__all__ = ["moved", "renamed", "say_renamed"]
+__all__ = ["RenamedWeights", "moved", "renamed", "say_renamed", "with_new_names"]
 
 
 def say_renamed(old: str, new: str) -> None:
@@ -15,7 +17,7 @@ def say_renamed(old: str, new: str) -> None:
     warnings.warn(f"{old} is now {new}; the old name works until version 0.3", DeprecationWarning, stacklevel=3)
 
 
-class renamed:  # noqa: N801: it is written like a decorator
+class renamed:  # noqa: N801
     """An attribute of a class, or of its instances, by its old name.
 
     >>> class Model:
@@ -35,7 +37,7 @@ class renamed:  # noqa: N801: it is written like a decorator
 
     def __get__(self, instance: object, owner: type) -> Any:
         say_renamed(f"{owner.__name__}.{self.old}", f"{owner.__name__}.{self.new}")
-        return getattr(owner if instance is None else instance, self.new)
+        return attrgetter(self.new)(owner if instance is None else instance)
 
 
 def moved(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
@@ -54,3 +56,44 @@ def moved(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(import_module(home), new)
 
     return __getattr__
+
+
+def with_new_names(tensors: Mapping[str, Any], prefix: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """Weights by the ``names`` that the parts of a module at ``prefix`` have now.
+
+    >>> with_new_names({"gpt.table.weight": 1, "gpt.norm.bias": 2}, "gpt.", {"table": "token_embedding"})
+    {'gpt.token_embedding.weight': 1, 'gpt.norm.bias': 2}
+    """
+    old = re.compile(f"{re.escape(prefix)}({'|'.join(map(re.escape, names))})\\.")
+    return {old.sub(lambda found: f"{prefix}{names[found[1]]}.", name, count=1) if old.match(name) else name: tensor
+            for name, tensor in tensors.items()}  # fmt: skip
+
+
+class RenamedWeights:
+    """A module of torch whose parts had other names: they are found under these, and weights that were saved so.
+
+    ``renamed_weights`` has the new name of each. It stands before `torch.nn.Module` among the bases.
+    """
+
+    renamed_weights: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for old, new in vars(cls).get("renamed_weights", {}).items():
+            setattr(cls, old, renamed(new))
+            vars(cls)[old].__set_name__(cls, old)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.renamed_weights:
+            whole = self.renamed_weights[name]
+            say_renamed(f"{type(self).__name__}.{name}", f"{type(self).__name__}.{whole}")
+            home, _, name = whole.rpartition(".")
+            setattr(attrgetter(home)(self) if home else self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        found = with_new_names(state_dict, prefix, self.renamed_weights)
+        state_dict.clear()
+        state_dict.update(found)
+        super()._load_from_state_dict(state_dict, prefix, *rest)

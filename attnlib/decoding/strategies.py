@@ -3,7 +3,7 @@ r"""Decoding: from a model that says how likely each next token is, to a sequenc
 .. math:: p(y \mid x) = \prod_t p(y_t \mid y_{<t}, x)
 
 `greedy` takes the likeliest token each time, `beam` looks for a likely sequence, `sample` draws one, `stream` hands
-out each token as it is written. Any model with ``remember(source, n_max)`` and ``step(tokens, state)`` will do, and
+out each token as it is written. Any model with ``prefill(source, n_max)`` and ``step(tokens, state)`` will do, and
 every position is read once: what is kept of it is in the state, which for a Transformer is its key–value cache.
 
 A model in training mode is in evaluation mode while it writes, so nobody else should use it meanwhile, from another
@@ -44,7 +44,7 @@ def greedy(
     already, as many for each source; they are returned too, and ``n_max`` counts them. The source is read once and
     every target position once, thanks to the cache. The model is in evaluation mode meanwhile.
 
-    Raises ``TypeError`` when ``model`` cannot `remember` and `step` or tokens are no integers, ``ValueError`` when
+    Raises ``TypeError`` when ``model`` cannot `prefill` and `step` or tokens are no integers, ``ValueError`` when
     ``n_max`` is below one, a token is not of its vocabulary, or a prompt leaves no room or is not of words only.
 
     Source: Sutskever, Vinyals, Le (2014), section 3.2, with a beam of one.

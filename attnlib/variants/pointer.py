@@ -71,7 +71,8 @@ class PointerNetwork(nn.Module):
         check_at_least_one("d_in", d_in)
         check_at_least_one("d_model", d_model)
         check_one_of("encoder", encoder, get_args(EncoderKind))
-        self.d_in, self.encoder = d_in, encoder
+        self.d_in = d_in
+        self.encoder = encoder
         self.embed = nn.Linear(d_in, d_model)
         if encoder == "set":
             self.read = nn.Sequential(nn.Tanh(), nn.Linear(d_model, d_model))
