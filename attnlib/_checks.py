@@ -6,7 +6,7 @@ by what that function calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from numbers import Real
 from operator import index
@@ -21,6 +21,20 @@ from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array,
 if TYPE_CHECKING:
     from jaxtyping import Bool
 
+OURS = {  # our words for arguments of torch and of transformers
+    "attn_mask": "mask, True where a query may attend (attnlib.masks.from_torch makes it of one of torch.nn)",
+    "do_sample": "attnlib.decoding.sample",
+    "dropout_p": "dropout",
+    "embed_dim": "d_model",
+    "is_causal": "causal",
+    "key_padding_mask": "mask, which attnlib.padding makes of lengths",
+    "max_length": "n_max",
+    "max_new_tokens": "n_max",
+    "need_weights": "weights",
+    "num_beams": "the width of attnlib.decoding.beam",
+    "num_heads": "n_heads",
+    "scale": "score, a function of queries and keys: lambda q, k: scale * attnlib.dot(q, k)",
+}
 ARRAY = "a NumPy array or a torch tensor, or an array of another library that speaks the array API"
 
 
@@ -40,6 +54,24 @@ def check_floats(**arrays: Array) -> None:
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
             raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")
+
+
+def check_words(function: str, others: Mapping[str, object]) -> None:
+    """Raise where there are ``others``, keyword arguments that a function does not have, and say our word for one.
+
+    >>> check_words("attention", {"is_causal": True})
+    Traceback (most recent call last):
+    TypeError: attention() got an unexpected keyword argument 'is_causal'; here it is causal
+    """
+    for name in others:
+        ours = f"; here it is {OURS[name]}" if name in OURS else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{ours}")
+
+
+def no_generate(model: object, *_: object, **_options: object) -> None:
+    """Stands in a model as ``generate``, and says who writes with it."""
+    name = type(model).__name__
+    raise AttributeError(f"{name} has no generate; attnlib.decoding has greedy(model, source, n_max), beam and sample")
 
 
 def check_rank(shape_words: str, **arrays: Array) -> None:

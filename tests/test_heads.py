@@ -336,3 +336,26 @@ def test_a_projection_that_is_more_than_its_weights_is_called(inputs):
     torch.testing.assert_close(layer(*xs).out, merged(*xs).out)
     cache = layer.prefill(xs[0])
     torch.testing.assert_close(layer(xs[0], cache=cache).out, merged(xs[0], cache=merged.prefill(xs[0])).out)
+
+
+class Wrapped(nn.Module):
+    """What stands in place of a projection, and can be called and no more: as an adapter, or a quantised layer."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base = base
+
+    def forward(self, x):
+        return self.base(x)
+
+
+def test_a_projection_need_only_be_called():
+    layer, plain = MultiHeadAttention(8, 2), MultiHeadAttention(8, 2)
+    plain.load_state_dict(layer.state_dict())
+    layer.in_proj, layer.out_proj = Wrapped(layer.in_proj), Wrapped(layer.out_proj)
+    x, memory = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+    torch.testing.assert_close(layer(x).out, plain(x).out)
+    torch.testing.assert_close(layer(x, memory).out, plain(x, memory).out)
+    torch.testing.assert_close(layer(x, cache=layer.prefill(memory)).out, plain(x, memory).out)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x, causal=True, cache=layer.new_cache(1, 3)).out, plain(x, causal=True).out)

@@ -17,6 +17,7 @@ from attnlib._checks import (
     check_mask,
     check_rank,
     check_share,
+    check_words,
 )
 from attnlib.patterns import Pattern
 
@@ -40,11 +41,14 @@ def check_arguments(
     dropout: float = 0.0,
     weights: bool = True,
     block: int | None = None,
+    **others: object,
 ) -> Library:
     """Whose arrays these are; raise unless they are arguments for attention.
 
     Of the numbers themselves, only those of the bias are looked at: see `check_numbers`.
     """
+    if others:
+        check_words("attention", others)
     if not callable(score):
         raise TypeError(f"score must be a function of q and k, as in attnlib.scores; got {score!r}")
     library = _check_arrays(q, k, v)

@@ -11,7 +11,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Never
 
 from attnlib._arrays import Array
 from attnlib.core.arguments import check_arguments, check_numbers
@@ -50,6 +50,7 @@ def attention(
     dropout: float = 0.0,
     weights: bool = True,
     block: int | None = None,
+    **_others: Never,
 ) -> Attended:
     r"""Each query's weighted mean of the values: a softmax over the scores of its keys gives the weights.
 
@@ -105,7 +106,7 @@ def attention(
     >>> out.round(3)
     array([[1.001]])
     """
-    library = check_arguments(q, k, v, score, mask, causal, bias, dropout, weights, block)
+    library = check_arguments(q, k, v, score, mask, causal, bias, dropout, weights, block, **_others)
     if not weights:  # the same output, faster or with less memory
         return Attended(without_weights(q, k, v, score, mask, causal, bias, dropout, block, library), None)
     check_numbers(q, k, v, library)

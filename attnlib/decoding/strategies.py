@@ -13,10 +13,11 @@ thread; a model in evaluation mode can write in several.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 import torch
 
+from attnlib._checks import check_words
 from attnlib._seeds import Seed
 from attnlib.decoding.beam_search import BeamSearchResult, check_beams, search
 from attnlib.decoding.generation import Choose, SequenceModel, evaluating, generate, read_prompt, stream_tokens
@@ -35,6 +36,7 @@ def greedy(
     n_max: int,
     *,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> Int[Tensor, "batch n"]:
     r"""The likeliest next token, again and again, until every sequence has ended or ``n_max`` tokens are written.
 
@@ -56,6 +58,7 @@ def greedy(
     >>> greedy(model, torch.tensor([[4, 5, 6]]), n_max=4).shape[0]
     1
     """
+    check_words("greedy", _others)
     return _whole(model, source, n_max, prompt, likeliest)
 
 
@@ -69,6 +72,7 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> Int[Tensor, "batch n"]:
     r"""Each token drawn with its probability, after `probabilities` has made the distribution sharper or shorter.
 
@@ -87,6 +91,7 @@ def sample(
     >>> torch.equal(sample(model, source, 4, seed=0), sample(model, source, 4, seed=0))
     True
     """
+    check_words("sample", _others)
     return _whole(model, source, n_max, prompt, draw(seed, temperature, top_k, top_p))
 
 
@@ -100,6 +105,7 @@ def stream(
     top_k: int | None = None,
     top_p: float | None = None,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> Iterator[Int[Tensor, " batch"]]:
     r"""The tokens of `greedy`, or with a ``seed`` those of `sample`, each as soon as it is known: ``(batch,)`` a time.
 
@@ -120,6 +126,7 @@ def stream(
     >>> next(tokens).shape
     torch.Size([1])
     """
+    check_words("stream", _others)
     if seed is None and (temperature, top_k, top_p) != (1.0, None, None):
         raise ValueError("seed must be given with temperature, top_k and top_p, which are for drawing; got None")
     choose = likeliest if seed is None else draw(seed, temperature, top_k, top_p)
@@ -135,6 +142,7 @@ def beam(
     length_penalty: float = 0.0,
     n_best: int = 1,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> BeamSearchResult:
     r"""The likeliest sequences among those whose every beginning is one of the ``width`` likeliest of its length.
 
@@ -162,6 +170,7 @@ def beam(
     >>> found.tokens.shape[:2], bool(found.scores[0, 0] >= found.scores[0, 1])
     (torch.Size([1, 2]), True)
     """
+    check_words("beam", _others)
     check_beams(width, length_penalty, n_best)
     with evaluating(model):
         prompted = read_prompt(model, source, n_max, prompt)

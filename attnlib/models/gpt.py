@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attnlib._checks import no_generate
 from attnlib._renamed import RenamedWeights, moved, renamed
 from attnlib.models.configs import GPTConfig
 from attnlib.models.loading import FromHuggingFace
@@ -121,6 +122,7 @@ class GPT(FromHuggingFace, RenamedWeights, nn.Module):
         return state
 
     remember = renamed("prefill")
+    generate = no_generate
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: DecoderState) -> Float[Tensor, "batch n n_tokens"]:

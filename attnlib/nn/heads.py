@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from attnlib._arrays import Array
-from attnlib._checks import check_at_least_one, check_floats, check_share
+from attnlib._checks import check_at_least_one, check_floats, check_share, check_words
 from attnlib._renamed import renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.cache import Cache
@@ -189,8 +189,10 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
+        **_others: Never,
     ) -> None:
         super().__init__()
+        check_words("MultiHeadAttention", _others)
         check_at_least_one("d_model", d_model)
         check_at_least_one("n_heads", n_heads)
         if d_head is None and d_model % n_heads:
@@ -256,6 +258,7 @@ class MultiHeadAttention(nn.Module):
         rotate: Callable[..., Tensor] | None = None,
         cache: Cache | None = None,
         weights: bool = False,
+        **_others: Never,
     ) -> Attended[Tensor, Tensor | None]:
         r"""Attend from ``x_q`` to ``x_k`` (to itself unless given), and take the values from ``x_v`` (``x_k``).
 
@@ -288,6 +291,8 @@ class MultiHeadAttention(nn.Module):
         >>> layer(words, picture).out.shape
         torch.Size([2, 5, 8])
         """
+        if _others:
+            check_words("MultiHeadAttention", _others)
         self._check(x_q=x_q, x_k=x_k, x_v=x_v)
         start = 0 if cache is None else cache.length
         q, k, v = self._queries_keys_values(x_q, x_k, x_v, rotate, cache)  # (..., heads, n, d_head)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib._checks import check_at_least_one, check_one_of
+from attnlib._checks import check_at_least_one, check_one_of, no_generate
 from attnlib._renamed import moved, renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.data.text import PAD
@@ -207,6 +207,7 @@ class Seq2Seq(nn.Module):
         return RecurrentState(memory, self._first_state(memory))
 
     remember = renamed("prefill")
+    generate = no_generate
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: RecurrentState) -> Float[Tensor, "batch n n_target"]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._arrays import readable
+from attnlib._checks import no_generate
 from attnlib._renamed import RenamedWeights, moved, renamed
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.fast_decode import plan_decoding
@@ -148,6 +149,7 @@ class Transformer(RenamedWeights, nn.Module):
         return DecoderState(caches, mask, plan_decoding(self.decoder))
 
     remember = renamed("prefill")
+    generate = no_generate
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: DecoderState) -> Float[Tensor, "batch n n_target"]:

@@ -33,7 +33,7 @@ def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
     been drawn.
 
     >>> from attnlib.data.corpus import numbers
-    >>> translator(numbers(30, 5)).out.weight.shape
+    >>> translator(numbers(30, 5)).lm_head.weight.shape
     torch.Size([29, 64])
     """
     sizes = {"n_source": len(corpus.source), "n_target": len(corpus.target)}
