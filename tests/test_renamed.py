@@ -46,7 +46,7 @@ def test_an_old_name_works_and_says_the_new_one(kind, old, new):
 @pytest.mark.parametrize(
     ("module", "old", "new"),
     [
-        ("core.online", "carry_on", "core.softmax.online_update"),
+        ("core.online", "carry_on", "core.online_update"),
         ("models.gpt", "Predicted", "models.gpt.LMOutput"),
         ("models.flamingo", "Told", "models.flamingo.FlamingoOutput"),
         ("nn.recurrent", "Predicted", "nn.recurrent.Seq2SeqOutput"),

@@ -155,7 +155,11 @@ def online_update(
 
 
 def online_mean(state: OnlineSoftmax, library: Library | None = None) -> Float[Array, "... n_q d_v"]:
-    """The weighted mean of the values so far; zeros where nothing had a weight.
+    r"""The weighted mean of the values so far; zeros where nothing had a weight.
+
+    .. math:: \text{out} = y / \ell
+
+    Source: as `online_update`.
 
     >>> import numpy as np
     >>> online_mean(online_update(None, np.array([[-np.inf]]), np.array([[7.0]])))

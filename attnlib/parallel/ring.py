@@ -35,7 +35,7 @@ def ring_attention(
     .. math:: \text{out}_i = \frac{\sum_p e^{m_i^{(p)} - m_i} y_i^{(p)}}{\sum_p e^{m_i^{(p)} - m_i} \ell_i^{(p)}}
 
     In step s, process p has the keys and values of process :math:`p - s`, adds their part (:math:`m, \ell, y` as in
-    `attnlib.core.softmax.online_update`) and hands them to process :math:`p + 1`. No process ever has a row of all
+    `attnlib.core.online_update`) and hands them to process :math:`p + 1`. No process ever has a row of all
     scores. Gradients go round the other way. For them the blocks of keys and values that came by are kept.
 
     Raises ``ValueError`` when the last axes do not fit or processes have other shapes, ``RuntimeError`` without a
