@@ -13,13 +13,16 @@ from attnlib._lazy import lazy
 # Names are loaded when they are first used, so that `import attnlib` brings in neither torch nor scikit-learn.
 _NAMES = {
     "core": ["Attended", "attention", "masked_softmax"],
-    "course.display": ["check_close", "show", "show_source"],
-    "course.environment": ["check_environment"],
-    "course.grading": ["check", "hint", "progress", "solution"],
     "masks": ["causal", "padding"],
     "nn": ["MultiHeadAttention", "Transformer", "TransformerConfig", "merge_heads", "split_heads"],
     "regression": ["NadarayaWatson", "NadarayaWatsonClassifier"],
     "scores": ["additive", "bilinear", "dot", "gaussian", "scaled_dot", "squared_distance"],
+}
+# What lessons import from here, and `dir` leaves out: it is no part of the library.
+_COURSE = {
+    "course.display": ["check_close", "show", "show_source"],
+    "course.environment": ["check_environment"],
+    "course.grading": ["check", "hint", "progress", "solution"],
 }
 _MODULES = {
     "": [
@@ -48,5 +51,9 @@ _MODULES = {
     "nn.": ["heads", "layers", "recurrent", "transformer"],
     "regression.": ["kernels"],
 }
-__all__, __getattr__, __dir__ = lazy(__name__, _NAMES, _MODULES)
+__all__, __getattr__, _ = lazy(__name__, _NAMES | _COURSE, _MODULES)
 __version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return sorted([name for names in (*_NAMES.values(), _MODULES[""]) for name in names])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array, is_torch_array
 
@@ -21,6 +21,7 @@ else:
 
 __all__ = [
     "Array",
+    "Library",
     "Shape",
     "at",
     "autocasts",
@@ -30,7 +31,8 @@ __all__ = [
     "is_float_dtype",
     "is_floating",
     "is_torch",
-    "library",
+    "library_name",
+    "library_of",
     "namespace",
     "readable",
     "split_rows",
@@ -38,7 +40,17 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...]
-_NAMESPACES: dict[type, ModuleType] = {}  # asked at every call of `attention`: looked up once for each type
+_NAMESPACES: dict[type, ModuleType] = {}  # looked up once for each type
+
+
+class Library(NamedTuple):
+    """Whose an array is: the functions that go with it, and whether its numbers may be looked at.
+
+    Asked once at the boundary, by `library_of`, and handed on.
+    """
+
+    xp: ModuleType
+    readable: bool
 
 
 def is_array(x: object) -> bool:
@@ -76,11 +88,21 @@ def autocasts(x: Array) -> bool:
     return torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64
 
 
-def library(x: Array) -> str:
+def library_of(x: Array) -> Library:
+    """Whose array ``x`` is.
+
+    >>> import numpy as np
+    >>> library_of(np.zeros(3)).readable
+    True
+    """
+    return Library(namespace(x), readable(x))
+
+
+def library_name(x: Array) -> str:
     """The name of the array library of ``x``, for a message.
 
     >>> import numpy as np
-    >>> library(np.zeros(3))
+    >>> library_name(np.zeros(3))
     'NumPy'
     """
     name = namespace(x).__name__.removeprefix("array_api_compat.").partition(".")[0]

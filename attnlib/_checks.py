@@ -6,7 +6,7 @@ by what that function calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from numbers import Real
 from operator import index
@@ -16,11 +16,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array, is_boolean, is_floating, library
+from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array, is_boolean, is_floating, library_name
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
 
+OURS = {  # our words for arguments of torch and of transformers
+    "attn_mask": "mask, True where a query may attend (attnlib.masks.from_torch makes it of one of torch.nn)",
+    "do_sample": "attnlib.decoding.sample",
+    "dropout_p": "dropout",
+    "embed_dim": "d_model",
+    "is_causal": "causal",
+    "key_padding_mask": "mask, which attnlib.padding makes of lengths",
+    "max_length": "n_max",
+    "max_new_tokens": "n_max",
+    "need_weights": "weights",
+    "num_beams": "the width of attnlib.decoding.beam",
+    "num_heads": "n_heads",
+    "scale": "score, a function of queries and keys: lambda q, k: scale * attnlib.dot(q, k)",
+}
 ARRAY = "a NumPy array or a torch tensor, or an array of another library that speaks the array API"
 
 
@@ -33,12 +47,31 @@ def check_floats(**arrays: Array) -> None:
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
     for name, x in rest:
-        if type(x) is not type(a) and library(x) != library(a):
-            raise TypeError(f"{first} and {name} must come from one library; got {library(a)} and {library(x)}")
+        if type(x) is not type(a) and library_name(x) != library_name(a):
+            got = f"{library_name(a)} and {library_name(x)}"
+            raise TypeError(f"{first} and {name} must come from one library; got {got}")
         if x.dtype != a.dtype and not (autocasts(x) and autocasts(a)):
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
             raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")
+
+
+def check_words(function: str, others: Mapping[str, object]) -> None:
+    """Raise where there are ``others``, keyword arguments that a function does not have, and say our word for one.
+
+    >>> check_words("attention", {"is_causal": True})
+    Traceback (most recent call last):
+    TypeError: attention() got an unexpected keyword argument 'is_causal'; here it is causal
+    """
+    for name in others:
+        ours = f"; here it is {OURS[name]}" if name in OURS else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{ours}")
+
+
+def no_generate(model: object, *_: object, **_options: object) -> None:
+    """Stands in a model as ``generate``, and says who writes with it."""
+    name = type(model).__name__
+    raise AttributeError(f"{name} has no generate; attnlib.decoding has greedy(model, source, n_max), beam and sample")
 
 
 def check_rank(shape_words: str, **arrays: Array) -> None:
@@ -93,8 +126,9 @@ def check_broadcast(name: str, x: Array, scores_shape: Sequence[int]) -> None:
 def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array) -> None:
     """Raise unless ``mask`` is boolean and broadcasts to scores of ``scores_shape`` (batch, n_q, n_k)."""
     check_boolean("mask", mask)
-    if type(mask) is not type(like) and library(mask) != library(like):
-        raise TypeError(f"mask must come from the library of the scores, {library(like)}; got {library(mask)}")
+    if type(mask) is not type(like) and library_name(mask) != library_name(like):
+        ours, theirs = library_name(like), library_name(mask)
+        raise TypeError(f"mask must come from the library of the scores, {ours}; got {theirs}")
     if mask.device != like.device:
         raise ValueError(f"mask must be on the device of the scores, {like.device}; got {mask.device}")
     check_broadcast("mask", mask, scores_shape)

@@ -58,7 +58,8 @@ class KneserNey:
     """
 
     def __init__(self, order: int, n_tokens: int) -> None:
-        self.order, self.n_tokens = check_at_least_one("order", order), check_at_least_one("n_tokens", n_tokens)
+        self.order = check_at_least_one("order", order)
+        self.n_tokens = check_at_least_one("n_tokens", n_tokens)
 
     def fit(self, tokens: Tokens) -> KneserNey:
         """Count the k-grams of one long text, and return the model."""
@@ -192,7 +193,8 @@ class PageCache:
     """
 
     def __init__(self, longest: int, *, end: int = 0) -> None:
-        self.longest, self.end = check_size("longest", longest), end
+        self.longest = check_size("longest", longest)
+        self.end = end
 
     def fit(self, log_p: LogP, tokens: Tokens, *, steps: int = 100) -> PageCache:
         """Fit the weights on some pages, and return the mixture."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -29,12 +29,13 @@ class Pattern:
     """What `Band` and `BigBird` have in common; ``beside`` is a mask that hides more, as padding does.
 
     A pattern says twice who sees whom, and both have to agree: `inside` for pairs of positions, `near` for blocks of
-    the positions of one strand.
+    positions ``dilation`` apart.
 
     >>> Pattern(beside=np.ones((2, 1, 5), dtype=bool)).ndim
     3
     """
 
+    dilation: ClassVar[int] = 1  # only positions so far apart, or multiples of it, see each other
     _: KW_ONLY
     beside: Bool[Array, "... n_q n_k"] | None = None
 
@@ -43,13 +44,8 @@ class Pattern:
         """The axes of the mask it stands for."""
         return 2 if self.beside is None else max(self.beside.ndim, 2)
 
-    @property
-    def strands(self) -> int:
-        """Positions are taken in turns by so many sequences, of which none sees another."""
-        return 1
-
     def block_of(self, n_k: int) -> int:
-        """The positions of a strand that are scored together."""
+        """How many positions, ``dilation`` apart, are scored together."""
         raise NotImplementedError
 
     def everywhere(self, n_k: int) -> Int[np.ndarray, " n_global"]:
@@ -57,7 +53,7 @@ class Pattern:
         raise NotImplementedError
 
     def near(self, first: int, last: int, n_blocks: int) -> list[int]:
-        """The blocks of keys for queries ``first`` to ``last`` of a strand, which stand in one block."""
+        """The blocks of keys for queries ``first`` to ``last`` of one block; ``dilation`` is the unit."""
         raise NotImplementedError
 
     def inside(self, query: Int[np.ndarray, "n_q 1"], key: Int[np.ndarray, " n_k"]) -> np.ndarray:
@@ -144,11 +140,6 @@ class Band(Pattern):
         for i, position in enumerate(chosen):
             check_size(f"global_positions[{i}]", position)
         object.__setattr__(self, "global_positions", tuple(sorted(set(chosen))))
-
-    @property
-    def strands(self) -> int:
-        """As many as the dilation: positions that differ by less never see each other."""
-        return self.dilation
 
     def block_of(self, n_k: int) -> int:
         """A power of two near half of the window."""
@@ -238,7 +229,7 @@ class BigBird(Pattern):
         >>> BigBird(n_random=2, global_blocks=[0]).random_blocks(7)
         ((), (3, 5), (5, 6), (5, 6), (2, 6), (1, 3), (2, 4))
         """
-        return _draw(n_blocks, self.back, self.ahead, self.n_random, self._global(n_blocks), self.seed)
+        return _drawn_blocks(n_blocks, self.back, self.ahead, self.n_random, self._global(n_blocks), self.seed)
 
     def block_of(self, n_k: int) -> int:
         """The block."""
@@ -276,7 +267,7 @@ class BigBird(Pattern):
 
 
 @lru_cache
-def _draw(
+def _drawn_blocks(
     n_blocks: int, back: int, ahead: int, n_random: int, chosen: tuple[int, ...], seed: int
 ) -> tuple[tuple[int, ...], ...]:
     """For each block so many of those that it does not see anyway; a global one sees all."""

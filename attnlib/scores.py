@@ -1,23 +1,28 @@
-"""Scores: how well does each key answer each query?
+"""Scores: how well does each key answer each query? And minus infinity where a query may not attend.
 
 Every function takes queries ``(..., n_q, d)`` and keys ``(..., n_k, d)``, NumPy arrays or torch tensors, and
 gives one number for every pair, ``(..., n_q, n_k)``. A larger score earns a larger share of the weight.
 (`squared_distance` is no score itself: `gaussian` is made of it.)
 A score with parameters goes to `attention` as ``functools.partial(bilinear, w=w)``.
+
+A mask meets a score in `masked_scores`. Shortcuts that make no array of scores say so to others: `attnlib.core.fused`
+to torch's kernel, `attnlib.core.tiles` tile by tile, `attnlib.nn.fast_decode` for one new position.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce, wraps
+from math import inf
 from operator import add
 from typing import TYPE_CHECKING
 
-from attnlib._arrays import Array, namespace
+from attnlib._arrays import Array, Library, is_array, library_of, namespace
 from attnlib._checks import check_pair, check_positive, check_weight
+from attnlib.patterns import Pattern
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
 __all__ = ["additive", "bilinear", "dot", "gaussian", "scaled_dot", "squared_distance"]
 
@@ -163,3 +168,44 @@ def squared_distance(q: Float[Array, "... n_q d"], k: Float[Array, "... n_k d"])
     array([[25.]])
     """
     return reduce(add, ((q[..., :, None, c] - k[..., None, :, c]) ** 2 for c in range(q.shape[-1])))
+
+
+def masked_scores(
+    q: Float[Array, "... n_q d"],
+    k: Float[Array, "... n_k d"],
+    score: Callable[[Array, Array], Array],
+    mask: Bool[Array, "... n_q n_k"] | Pattern | None = None,
+    causal: bool = False,
+    bias: Float[Array, "... n_q n_k"] | None = None,
+    start: int | None = None,
+    library: Library | None = None,
+) -> Float[Array, "... n_q n_k"]:
+    r"""The scores of queries and keys, with ``bias`` added, and minus infinity at what is hidden.
+
+    .. math:: s_{ij} = s(q_i, k_j) + b_{ij} \quad\text{where}\quad m_{ij} = 1, \qquad s_{ij} = -\infty
+              \quad\text{elsewhere}
+
+    A bias of minus infinity hides a key too, even one whose score is plus infinity. With ``causal``, the first query
+    stands at the key ``start``; unless given, the last query stands at the last key.
+
+    >>> import numpy as np
+    >>> masked_scores(np.ones((2, 1)), np.ones((2, 1)), lambda q, k: q @ k.mT, causal=True)
+    array([[  1., -inf],
+           [  1.,   1.]])
+    """
+    xp, n_q, n_k = (library or library_of(q)).xp, q.shape[-2], k.shape[-2]
+    scores = getattr(score, "unchecked", score)(q, k)  # (..., n_q, n_k); ours would check q and k again
+    if getattr(scores, "shape", ())[-2:] != (n_q, n_k):
+        got = tuple(scores.shape) if is_array(scores) else type(scores).__name__
+        raise ValueError(f"score must return shape (..., n_q, n_k) = (..., {n_q}, {n_k}); got {got}")
+    if bias is not None:
+        hidden = bias == -inf  # beside a score of plus infinity, a sum would be NaN
+        scores = xp.where(hidden, bias, scores + xp.where(hidden, xp.zeros_like(bias), bias))
+    if isinstance(mask, Pattern):
+        mask = mask.dense(n_q, n_k, like=q)
+    start = n_k - n_q if start is None else start
+    if causal and start < n_k - 1:  # else the first query sees the last key already
+        key = xp.arange(n_k, device=q.device)
+        seen = key[None, :] <= xp.arange(n_q, device=q.device)[:, None] + start  # (n_q, n_k)
+        mask = seen if mask is None else seen & mask
+    return scores if mask is None else xp.where(mask, scores, -inf)

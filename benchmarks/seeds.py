@@ -116,7 +116,9 @@ def _ends(models: list[Transformer], corpus: Corpus) -> str:
         for model in models:
             memory, _ = model.encoder(model.source_embedding(batch.source), mask=real)
             entered = model.target_embedding(shift_right(batch.target), later)
-            says_end = model.out(model.decoder(entered, memory, causal=True, memory_mask=real)[0]).argmax(-1) == END
+            says_end = (
+                model.lm_head(model.decoder(entered, memory, causal=True, memory_mask=real)[0]).argmax(-1) == END
+            )
             early = (says_end & ~end).any(1)
             right = (says_end & end).any(1) & ~early
             shares.append([some.double().mean().item() for some in (right, early)])

@@ -127,7 +127,7 @@ def half(bar: tqdm) -> str:
         def loss(model: BERT, batch: Gapped) -> tuple[Tensor, int]:
             with torch.no_grad():
                 wanted = teacher(batch.shown, mask=batch.real)[batch.chosen].log_softmax(-1)
-            given = model.fill(model.encode(batch.shown, mask=batch.real).out[batch.chosen]).log_softmax(-1)
+            given = model.mlm_logits(model.encode(batch.shown, mask=batch.real).out[batch.chosen]).log_softmax(-1)
             return kl_div(given, wanted, reduction="sum", log_target=True), len(wanted)
 
         return loss
@@ -173,15 +173,20 @@ def labels(bar: tqdm) -> str:
             return x[rows], y[rows]
 
         def loss(model: BERT, batch: tuple[Tensor, Tensor]) -> Tensor:
-            return cross_entropy(model.follows(model.encode(batch[0], mask=batch[0] != 0).out), batch[1])
+            return cross_entropy(model.next_sentence_logits(model.encode(batch[0], mask=batch[0] != 0).out), batch[1])
 
         for name, parameter in model.named_parameters():
-            parameter.requires_grad_(not frozen or name.startswith(("pool", "relate")))
+            parameter.requires_grad_(not frozen or name.startswith(("pooler", "next_sentence_head")))
         schedule = warmup_cosine(steps // 10, steps)
         fit(model, batch, loss, steps=steps, lr=rate, seed=seed, schedule=schedule, progress=False)
         bar.update()
         with torch.no_grad():
-            return (model.follows(model.encode(asked, mask=asked != 0).out).argmax(-1) == answer).float().mean().item()
+            return (
+                (model.next_sentence_logits(model.encode(asked, mask=asked != 0).out).argmax(-1) == answer)
+                .float()
+                .mean()
+                .item()
+            )
 
     models = [trained(seed, bar) for seed in SEEDS]
     states = [model.state_dict() for model in models]
@@ -234,8 +239,8 @@ def following(bar: tqdm) -> str:
     def loss(model: BERT, batch: tuple[Gapped, Tensor, Tensor]) -> Tensor:
         gapped, segments, follows = batch
         out = model.encode(gapped.shown, mask=gapped.real, segments=segments).out
-        filled = cross_entropy(model.fill(out[gapped.chosen]), gapped.tokens[gapped.chosen])
-        return filled + cross_entropy(model.follows(out), follows)
+        filled = cross_entropy(model.mlm_logits(out[gapped.chosen]), gapped.tokens[gapped.chosen])
+        return filled + cross_entropy(model.next_sentence_logits(out), follows)
 
     def batch(seed: int, step: int) -> tuple[Gapped, Tensor, Tensor]:
         x, segments, follows, _ = pairs(BATCH, (4, seed, step))
@@ -252,7 +257,7 @@ def following(bar: tqdm) -> str:
         fit(model, partial(batch, seed), loss, steps=STEPS, lr=RATE, seed=seed, schedule=schedule, progress=False)
         bar.update()
         with torch.no_grad():
-            guess = model.follows(model.encode(x, mask=x != 0, segments=segments).out).argmax(-1)
+            guess = model.next_sentence_logits(model.encode(x, mask=x != 0, segments=segments).out).argmax(-1)
         shares["the model"].append((guess == follows).float().mean().item())
     rows = [["", "right"], [":---", "---:"]]
     rows += [[name, per_cent(found)] for name, found in shares.items()]

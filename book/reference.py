@@ -14,7 +14,7 @@ import attnlib
 
 #: Each room, and which of its modules are open to readers beside its front door.
 ROOMS: dict[str, tuple[str, ...]] = {
-    "core": ("online",),
+    "core": (),
     "scores": (),
     "masks": (),
     "positions": (),

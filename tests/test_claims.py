@@ -400,7 +400,7 @@ def test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).double().eval()
     source, target = torch.randint(4, 9, (2, 5)), torch.randint(3, 9, (2, 6))
-    state = model.remember(source, n_max=6)
+    state = model.prefill(source, n_max=6)
     steps = torch.cat([model.step(token, state) for token in target.split(1, dim=1)], dim=1)
     torch.testing.assert_close(steps, model(source, target).logits)
     assert probes.causality(lambda y: model(source, y).logits, target, n_tokens=9)

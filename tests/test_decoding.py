@@ -23,7 +23,7 @@ def _model(seed=0, peaked=5.0, **options):
     sizes = {"n_source": 12, "n_target": 9, "d_model": 16}
     model = Transformer(TransformerConfig(**(sizes | {"tie": "none"} | options))).double()
     with torch.no_grad():
-        model.out.weight.mul_(peaked)
+        model.lm_head.weight.mul_(peaked)
     return model
 
 
@@ -57,7 +57,7 @@ class Forgetful:
     def __init__(self, model):
         self.model = model.eval()
 
-    def remember(self, source, n_max):
+    def prefill(self, source, n_max):
         return Read(source, source[:, :0])
 
     def step(self, tokens, state):
@@ -169,7 +169,7 @@ def _by_the_book(model, source, n_max, width, penalty, n_best):
 def test_stopping_early_changes_nothing(seed, penalty):
     model = _model(seed, peaked=2.0).eval()
     with torch.no_grad():
-        model.out.weight[END] *= 2  # so that something ends
+        model.lm_head.weight[END] *= 2  # so that something ends
     for row in _sources(4)[2:]:
         want = _by_the_book(model, row[None], 7, 4, penalty, 2)
         found = beam(model, row[None], 7, width=4, n_best=2, length_penalty=penalty)
@@ -185,7 +185,7 @@ class Table:
     def __init__(self, *rows):
         self.rows, self.asked = torch.tensor(rows).log(), []
 
-    def remember(self, source, n_max):
+    def prefill(self, source, n_max):
         return Place(len(source))
 
     def step(self, tokens, state):
@@ -232,10 +232,10 @@ def test_beams_are_hugging_faces(width, often):
         bart.final_logits_bias[0, 2] = often
     ours, source = _from_bart(bart), torch.randint(3, 30, (20, 7))
     source[1, 5:] = 1
-    ours.out = nn.Linear(16, 30)
+    ours.lm_head = nn.Linear(16, 30)
     with torch.no_grad():
-        ours.out.weight.copy_(bart.model.shared.weight)
-        ours.out.bias.copy_(bart.final_logits_bias[0])
+        ours.lm_head.weight.copy_(bart.model.shared.weight)
+        ours.lm_head.bias.copy_(bart.final_logits_bias[0])
     options = {"do_sample": False, "max_new_tokens": 12, "min_length": 0, "no_repeat_ngram_size": 0}
     options |= {"num_beams": width, "length_penalty": 0.0, "early_stopping": "never"}
     options |= {"return_dict_in_generate": True, "output_scores": True}
@@ -336,8 +336,8 @@ def test_a_stream_that_nobody_ends_leaves_the_model_as_it_was():
         (lambda m, s: greedy(m, s, 0), ValueError, "n_max must be at least 1; got 0"),
         (lambda m, s: greedy(m, s + 12, 3), ValueError, "source must hold tokens from 0 to 11; got"),
         (lambda m, s: greedy(m, s.float(), 3), TypeError, "source must hold integers"),
-        (lambda m, s: greedy(nn.Linear(2, 2), s, 3), TypeError, "model must have remember.*got Linear"),
-        (lambda m, s: stream(nn.Linear(2, 2), s, 3), TypeError, "model must have remember.*got Linear"),
+        (lambda m, s: greedy(nn.Linear(2, 2), s, 3), TypeError, "model must have prefill.*got Linear"),
+        (lambda m, s: stream(nn.Linear(2, 2), s, 3), TypeError, "model must have prefill.*got Linear"),
         (
             lambda m, s: greedy(m, s, 3, prompt=s[:, :3] * 0 + 4),
             ValueError,
@@ -357,9 +357,9 @@ def test_a_stream_that_nobody_ends_leaves_the_model_as_it_was():
         (
             lambda m, s: m.step(s[:, :1] * 0 + 4, None),
             TypeError,
-            "state must be what `remember` returned; got NoneType",
+            "state must be what `prefill` returned; got NoneType",
         ),
-        (lambda m, s: m.remember(s, 4).select(s[:, 0] > 5), TypeError, "rows must be a tensor of row numbers.*bool"),
+        (lambda m, s: m.prefill(s, 4).select(s[:, 0] > 5), TypeError, "rows must be a tensor of row numbers.*bool"),
         (lambda m, s: greedy(m, s, 9, prompt=[4]), TypeError, "prompt must be a torch tensor of tokens; got list"),
         (lambda m, s: sample(m, s, 9, seed=0, temperature=0), ValueError, "temperature must be positive.*got 0"),
         (lambda m, s: sample(m, s, 9, seed=0, temperature="a"), TypeError, "temperature must be a number; got str"),
@@ -399,7 +399,7 @@ def test_top_p_of_one_keeps_every_token_and_small_ones_add_up():
 def test_a_model_that_says_nan_is_named(write):
     model = _model()
     with torch.no_grad():
-        model.out.weight.fill_(float("nan"))
+        model.lm_head.weight.fill_(float("nan"))
     with pytest.raises(ValueError, match="finite maximum in each row; got nan"):
         write(model, torch.randint(4, 12, (2, 5)), 4)
 
@@ -410,7 +410,7 @@ class Says:
     def __init__(self, *logits, dtype=torch.float32):
         self.logits = torch.tensor(logits, dtype=dtype)
 
-    def remember(self, source, n_max):
+    def prefill(self, source, n_max):
         return Read(source, source)
 
     def step(self, tokens, state):
@@ -469,10 +469,10 @@ def test_a_recurrent_model_is_told_what_is_wrong():
     model, source = _recurrent(), _sources()
     with pytest.raises(ValueError, match="source must have a token in each row; got only padding"):
         greedy(model, source * 0, 3)
-    state = model.remember(source, 5)
+    state = model.prefill(source, 5)
     with pytest.raises(ValueError, match="tokens must have a row for each of 6 sources; got 2"):
         model.step(source[:2, :1].clamp(max=8), state)
-    with pytest.raises(TypeError, match="state must be what `remember` returned; got int"):
+    with pytest.raises(TypeError, match="state must be what `prefill` returned; got int"):
         model.step(source[:, :1].clamp(max=8), 3)
 
 

@@ -44,7 +44,7 @@ def _model(**options):
 
 
 def _begun(model, source=SOURCE):
-    state = model.remember(source, n_max=9)
+    state = model.prefill(source, n_max=9)
     model.step(torch.tensor([[1, 7], [1, 8]])[: len(source)], state)
     return state
 
@@ -226,12 +226,12 @@ def _interrupt(*_):
 
 def test_a_full_cache_is_named():
     model = _model()
-    state = model.remember(SOURCE, n_max=1)
+    state = model.prefill(SOURCE, n_max=1)
     _step(model, state)
     with pytest.raises(ValueError, match="it holds 1 of 1 positions; got 1 more"):
         _step(model, state)
     with pytest.raises(ValueError, match=r"cache was made for .* = \(2, 4, 4\); got \(3, 4, 4\)"):
-        model.step(torch.ones(3, 1, dtype=torch.long), model.remember(SOURCE, n_max=2))
+        model.step(torch.ones(3, 1, dtype=torch.long), model.prefill(SOURCE, n_max=2))
 
 
 def test_a_state_can_be_kept():

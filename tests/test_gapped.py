@@ -62,6 +62,6 @@ def test_what_cannot_be_is_named(options, said):
 def test_weights_begin_as_large_as_std_says():
     for std in (0.02, 0.1):
         model = BERT(BERTConfig(n_tokens=100, n_max=50, d_model=64, n_heads=2, n_layers=1, std=std))
-        assert abs(model.table.weight.std().item() / std - 1) < 0.05
+        assert abs(model.token_embedding.weight.std().item() / std - 1) < 0.05
     with pytest.raises(ValueError, match="std"):
         BERTConfig(n_tokens=9, std=0)

@@ -122,7 +122,7 @@ def test_a_cache_changes_nothing(pieces, rotate):
 def test_keys_and_values_can_be_remembered():
     layer = MultiHeadAttention(8, 2).double()
     x, source = torch.randn(2, 3, 8, dtype=torch.float64), torch.randn(2, 5, 8, dtype=torch.float64)
-    torch.testing.assert_close(layer(x, cache=layer.remember(source)).out, layer(x, source).out)
+    torch.testing.assert_close(layer(x, cache=layer.prefill(source)).out, layer(x, source).out)
 
 
 def test_values_may_come_from_elsewhere():
@@ -289,8 +289,8 @@ def test_logits_of_a_step_may_be_changed_and_padding_still_counts():
     whole, cut = torch.tensor([[4, 5, 6]]), torch.tensor([[4, 5, 0]])
     start = torch.tensor([[1]])
     for source in (whole, cut):
-        state = model.remember(source, n_max=4)
-        assert (state.real is None) == (source is whole)
+        state = model.prefill(source, n_max=4)
+        assert (state.mask is None) == (source is whole)
         logits = model.step(start, state)
         torch.testing.assert_close(logits, model(source, start).logits.detach())
         logits[..., 0] = -1.0
@@ -334,5 +334,28 @@ def test_a_projection_that_is_more_than_its_weights_is_called(inputs):
         }
     )
     torch.testing.assert_close(layer(*xs).out, merged(*xs).out)
-    cache = layer.remember(xs[0])
-    torch.testing.assert_close(layer(xs[0], cache=cache).out, merged(xs[0], cache=merged.remember(xs[0])).out)
+    cache = layer.prefill(xs[0])
+    torch.testing.assert_close(layer(xs[0], cache=cache).out, merged(xs[0], cache=merged.prefill(xs[0])).out)
+
+
+class Wrapped(nn.Module):
+    """What stands in place of a projection, and can be called and no more: as an adapter, or a quantised layer."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base = base
+
+    def forward(self, x):
+        return self.base(x)
+
+
+def test_a_projection_need_only_be_called():
+    layer, plain = MultiHeadAttention(8, 2), MultiHeadAttention(8, 2)
+    plain.load_state_dict(layer.state_dict())
+    layer.in_proj, layer.out_proj = Wrapped(layer.in_proj), Wrapped(layer.out_proj)
+    x, memory = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+    torch.testing.assert_close(layer(x).out, plain(x).out)
+    torch.testing.assert_close(layer(x, memory).out, plain(x, memory).out)
+    torch.testing.assert_close(layer(x, cache=layer.prefill(memory)).out, plain(x, memory).out)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x, causal=True, cache=layer.new_cache(1, 3)).out, plain(x, causal=True).out)

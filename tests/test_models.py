@@ -63,7 +63,7 @@ def test_gpt_equals_hugging_face(dtype, atol, padding, options):
     (found[real] * direction).sum().backward()
     (wanted[real] * direction).sum().backward()
     pairs = [
-        (ours.table.weight.grad, theirs.transformer.wte.weight.grad),
+        (ours.token_embedding.weight.grad, theirs.transformer.wte.weight.grad),
         (ours.positional.learned.weight.grad, theirs.transformer.wpe.weight.grad),
         (ours.layers[1].self_attention.in_proj.weight.grad, theirs.transformer.h[1].attn.c_attn.weight.grad.T),
         (ours.layers[2].feed_forward.linear2.weight.grad, theirs.transformer.h[2].mlp.c_proj.weight.grad.T),
@@ -82,7 +82,7 @@ def test_a_text_that_begins_later_goes_on_the_same(position):
     source = torch.full((3, 6), 49)
     for row, text in zip(source, texts, strict=True):
         row[-len(text) :] = text
-    together = model.remember(source, n_max=4)
+    together = model.prefill(source, n_max=4)
     logits = model.step(source[:, -1:], together)[:, 0]
     for i, text in enumerate(texts):
         torch.testing.assert_close(logits[i], model(text[None]).logits[0, -1], atol=1e-4, rtol=1e-4)
@@ -198,7 +198,7 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"n_max = 40 in all; got 41"):
         model(torch.zeros(1, 41, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"n_max = 40 in all; got 44"):
-        model.remember(torch.zeros(1, 5, dtype=torch.int64), n_max=40)
+        model.prefill(torch.zeros(1, 5, dtype=torch.int64), n_max=40)
     with pytest.raises(ValueError, match="mask must have the shape of tokens"):
         model(torch.zeros(1, 4, dtype=torch.int64), mask=torch.ones(1, 5, dtype=torch.bool))
     with pytest.raises(ValueError, match="pad must be a token below n_tokens = 50; got 50"):
@@ -227,13 +227,15 @@ def test_bert_and_albert_equal_hugging_face(kind, dtype, atol):
     read = ours.encode(tokens, mask=real, segments=segments, weights=True)
     found = {}
     if ours.config.masked_head:
-        found["prediction_logits" if "prediction_logits" in wanted else "logits"] = ours.fill(read.out)
+        found["prediction_logits" if "prediction_logits" in wanted else "logits"] = ours.mlm_logits(read.out)
     else:
         found["last_hidden_state"] = read.out
     if ours.config.pooler and not ours.config.masked_head:
         found["pooler_output"] = ours.pooled(read.out)
     if ours.config.sentence_head:
-        found["sop_logits" if "sop_logits" in wanted else "seq_relationship_logits"] = ours.follows(read.out)
+        found["sop_logits" if "sop_logits" in wanted else "seq_relationship_logits"] = ours.next_sentence_logits(
+            read.out
+        )
     for name, value in found.items():
         theirs_value, rows = wanted[name], real if value.ndim == 3 else slice(None)
         torch.testing.assert_close(value[rows], theirs_value[rows], atol=atol, rtol=0, msg=name)
@@ -244,7 +246,7 @@ def test_bert_and_albert_equal_hugging_face(kind, dtype, atol):
     (value[real] * direction).sum().backward()
     (wanted[name][real] * direction).sum().backward()
     embeddings = theirs.get_input_embeddings().weight
-    torch.testing.assert_close(ours.table.weight.grad, embeddings.grad, atol=10 * atol, rtol=atol)
+    torch.testing.assert_close(ours.token_embedding.weight.grad, embeddings.grad, atol=10 * atol, rtol=atol)
     pairs = dict(theirs.named_parameters())
     norm = next(x for name, x in pairs.items() if name.endswith("embeddings.LayerNorm.weight"))
     torch.testing.assert_close(ours.norm.weight.grad, norm.grad, atol=10 * atol, rtol=atol)
@@ -277,7 +279,7 @@ def test_a_head_that_was_not_published_is_named():
     with pytest.raises(ValueError, match=r"config\.masked_head must be True"):
         model(tokens)
     with pytest.raises(ValueError, match=r"config\.sentence_head must be True"):
-        model.follows(model.encode(tokens).out)
+        model.next_sentence_logits(model.encode(tokens).out)
     with pytest.raises(ValueError, match="pooler must be True where sentence_head is"):
         BERTConfig(n_tokens=50, pooler=False)
     with pytest.raises(ValueError, match=r"segments must have the shape of tokens, \(2, 7\); got \(7,\)"):
@@ -321,7 +323,7 @@ def test_t5_equals_hugging_face(dtype, atol, options, monkeypatch):
     (wanted * direction).sum().backward()
     parts = theirs.encoder.block[0].layer[0].SelfAttention
     pairs = [
-        (ours.out.weight.grad, theirs.shared.weight.grad),
+        (ours.lm_head.weight.grad, theirs.shared.weight.grad),
         (ours.source_embedding.positional.relative.weight.grad, parts.relative_attention_bias.weight.grad),
         (ours.decoder.norm.weight.grad, theirs.decoder.final_layer_norm.weight.grad),
     ]

@@ -16,7 +16,7 @@ from attnlib.data.scenes import NOTHING
 from attnlib.data.scenes import scenes as scenes_of
 from attnlib.models import DETR, DETRConfig, ViT, ViTConfig
 from attnlib.models.detecting import ORDERS, assigned, score, small_detr, train, trained_detr
-from attnlib.models.detr import Detected, grid_codes
+from attnlib.models.detr import DETROutput, grid_codes
 from attnlib.models.matching import corners, generalised_iou, match, set_loss
 from attnlib.probes.rollout import rollout
 
@@ -332,7 +332,7 @@ def test_a_score_counts_what_is_right():
         def forward(self, pictures):
             kinds = data.kinds.clone()
             kinds[:10, 0] = NOTHING
-            return Detected(20 * torch.eye(NOTHING + 1)[kinds], data.boxes.float(), [])
+            return DETROutput(20 * torch.eye(NOTHING + 1)[kinds], data.boxes.float(), [])
 
     found, shapes = score(Knows(), data), int((data.kinds < NOTHING).sum())
     assert found.count == found.scene == pytest.approx(290 / 300)

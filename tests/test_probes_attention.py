@@ -276,7 +276,7 @@ def test_decoding_is_that_of_the_whole_and_one_position_off_is_found():
     ours = GPT(GPTConfig(n_tokens=20, n_max=16, d_model=8, n_heads=2, n_layers=2))
 
     def write(token, state):
-        state = ours.remember(token, 6) if state is None else state
+        state = ours.prefill(token, 6) if state is None else state
         return ours.step(token, state), state
 
     assert step_by_step(ours, write, tokens)

@@ -48,7 +48,7 @@ def test_what_is_written_can_be_used(small, tmp_path, capsys, name):
         False,
     )
     written = safetensors.torch.load_file(tmp_path / "checkpoint.safetensors")
-    assert torch.equal(model.out.weight, written["model/target_embedding.table.weight"])
+    assert torch.equal(model.lm_head.weight, written["model/target_embedding.token_embedding.weight"])
 
 
 def test_options_reach_the_model_and_its_training(small, tmp_path):

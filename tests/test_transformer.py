@@ -128,7 +128,7 @@ def _from_bart(bart):
     options = {"tie": "all", "position": "learned", "n_max": 20, "norm_first": False, "activation": "gelu"}
     options |= {"scale_embeddings": False, "norm_embeddings": True, "pad": 1, "start": 2, "end": 2}
     ours = Transformer(TransformerConfig(n_source=30, n_target=30, d_model=16, d_ff=32, **options)).eval()
-    ours.target_embedding.table.weight.copy_(bart.model.shared.weight)
+    ours.target_embedding.token_embedding.weight.copy_(bart.model.shared.weight)
     for mine, theirs in ((ours.source_embedding, bart.model.encoder), (ours.target_embedding, bart.model.decoder)):
         mine.positional.learned.weight.copy_(theirs.embed_positions.weight[2:])  # Bart leaves two rows unused
         mine.norm.load_state_dict(theirs.layernorm_embedding.state_dict())
@@ -178,7 +178,7 @@ def _tokens():
 )
 def test_step_by_step_is_all_at_once(position, options):
     model, (source, target) = _model(position=position, n_max=8, **options), _tokens()
-    state, pieces = model.remember(source, n_max=6), target.split([1, 3, 1, 1], dim=1)
+    state, pieces = model.prefill(source, n_max=6), target.split([1, 3, 1, 1], dim=1)
     logits = torch.cat([model.step(piece, state) for piece in pieces], dim=1)
     torch.testing.assert_close(logits, model(source, target).logits)
 
@@ -202,9 +202,13 @@ def test_every_parameter_is_trained():
 
 def test_tied_tables_are_one():
     model = _model(tie="output")
-    assert model.out.weight is model.target_embedding.table.weight
+    assert model.lm_head.weight is model.target_embedding.token_embedding.weight
     one = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2, tie="all"))
-    assert one.source_embedding.table.weight is one.target_embedding.table.weight is one.out.weight
+    assert (
+        one.source_embedding.token_embedding.weight
+        is one.target_embedding.token_embedding.weight
+        is one.lm_head.weight
+    )
 
 
 def test_weights_on_request():
@@ -269,7 +273,7 @@ def test_a_decoder_layer_needs_a_memory():
     with pytest.raises(ValueError, match="memory must be given, or caches in its place; got neither"):
         layer(x)
     with pytest.raises(ValueError, match="got both"):
-        layer(x, x, caches=layer.remember(x, 4))
+        layer(x, x, caches=layer.prefill(x, 4))
 
 
 def test_it_writes_what_bart_writes():

@@ -95,7 +95,7 @@ def test_the_stub_of_attention_has_its_arguments():
     forms = [node.args for node in stub.body if isinstance(node, ast.FunctionDef)]
     assert len(forms) == 2
     for form in forms:
-        assert [a.arg for a in (*form.args, *form.kwonlyargs)] == list(parameters)
+        assert [a.arg for a in (*form.args, *form.kwonlyargs, form.kwarg)] == list(parameters)
         assert len(form.kwonlyargs) == sum(p.kind is p.KEYWORD_ONLY for p in parameters.values())
     (fields,) = (node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == "Attended")
     assert tuple(field.target.id for field in fields.body) == Attended._fields

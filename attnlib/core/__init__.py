@@ -6,7 +6,16 @@ are all inner products of a row of ``q`` and a row of ``k``, ``(..., n_q, n_k)``
 """
 
 from attnlib.core.attention import Attended, attention
-from attnlib.core.blockwise import blockwise
-from attnlib.core.softmax import exponentials, masked_softmax
+from attnlib.core.softmax import OnlineSoftmax, exponentials, masked_softmax, online_mean, online_update
+from attnlib.core.tiles import blockwise
 
-__all__ = ["Attended", "attention", "blockwise", "exponentials", "masked_softmax"]
+__all__ = [
+    "Attended",
+    "OnlineSoftmax",
+    "attention",
+    "blockwise",
+    "exponentials",
+    "masked_softmax",
+    "online_mean",
+    "online_update",
+]

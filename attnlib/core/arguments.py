@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, broadcast_shapes, is_array, is_float_dtype, is_torch, namespace, readable
+from attnlib._arrays import Array, Library, broadcast_shapes, is_float_dtype, is_torch, library_of
 from attnlib._checks import (
     check_at_least_one,
     check_broadcast,
@@ -17,15 +17,16 @@ from attnlib._checks import (
     check_mask,
     check_rank,
     check_share,
+    check_words,
 )
 from attnlib.patterns import Pattern
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["check_arguments", "check_arrays", "check_numbers", "check_scores", "check_softmax", "no_nan"]
+__all__ = ["check_arguments", "check_numbers", "check_softmax"]
 
-
+NUMPY = library_of(np.empty(0))
 PLAIN: set[type] = {np.ndarray}  # types of arrays that need no second look; torch's join them when they come
 
 
@@ -40,12 +41,18 @@ def check_arguments(
     dropout: float = 0.0,
     weights: bool = True,
     block: int | None = None,
-) -> None:
-    """Raise unless these are arguments for attention, but for the numbers themselves: see `check_numbers`."""
+    **others: object,
+) -> Library:
+    """Whose arrays these are; raise unless they are arguments for attention.
+
+    Of the numbers themselves, only those of the bias are looked at: see `check_numbers`.
+    """
+    if others:
+        check_words("attention", others)
     if not callable(score):
         raise TypeError(f"score must be a function of q and k, as in attnlib.scores; got {score!r}")
-    check_arrays(q, k, v)
-    if hasattr(score, "unchecked"):  # one of ours, which is called without its own checks
+    library = _check_arrays(q, k, v)
+    if not q.shape[-1] == k.shape[-1] > 0 and hasattr(score, "unchecked"):  # one of ours, called without its checks
         check_features(q, k)
     if mask is not None or bias is not None:
         lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
@@ -56,7 +63,7 @@ def check_arguments(
             check_mask(mask, shape, like=q)
         if bias is not None:
             check_floats(q=q, bias=bias)
-            no_nan(bias=bias)
+            _no_nan(library, bias=bias)
             check_broadcast("bias", bias, shape)
     if causal is not False:
         _check_causal(causal, q.shape[-2], k.shape[-2])
@@ -66,16 +73,18 @@ def check_arguments(
             raise TypeError("dropout needs torch tensors; got NumPy arrays")
     if block is not None and check_at_least_one("block", block) and weights:
         raise ValueError("weights must be False with block, which never holds them all; got True")
+    return library
 
 
-def check_arrays(q: Array, k: Array, v: Array) -> None:
-    """Raise unless queries, keys and values are arrays of one kind whose shapes fit."""
+def _check_arrays(q: Array, k: Array, v: Array) -> Library:
+    """Whose arrays these are; raise unless queries, keys and values are of one kind, and their shapes fit."""
     plain = type(q) is type(k) is type(v) and type(q) in PLAIN
     if not (plain and q.dtype == k.dtype == v.dtype and is_float_dtype(q.dtype) and q.device == k.device == v.device):
         check_floats(q=q, k=k, v=v)  # which finds that it fits all the same, or names what does not
         PLAIN.add(type(q))
+    library = NUMPY if type(q) is np.ndarray else library_of(q)
     if q.ndim == k.ndim >= 2 and k.shape == v.shape and q.shape[:-2] == k.shape[:-2]:
-        return
+        return library
     check_rank("(..., n_q, d)", q=q)
     check_rank("(..., n_k, d)", k=k)
     check_rank("(..., n_k, d_v)", v=v)
@@ -84,57 +93,51 @@ def check_arrays(q: Array, k: Array, v: Array) -> None:
             f"k and v must have one row for each position, the same n_k; got k {tuple(k.shape)} and v {tuple(v.shape)}"
         )
     check_leading(q=q, k=k, v=v)
+    return library
 
 
-def check_numbers(q: Array, k: Array, v: Array) -> None:
+def check_numbers(q: Array, k: Array, v: Array, library: Library) -> None:
     """Raise where queries or keys hold NaN, or values anything but finite numbers.
 
     A NaN spreads over every output it enters; and no weight, not even zero, makes a number of an infinity. That is
     what happens, unsaid, where numbers cannot be looked at.
     """
-    if not readable(v):
+    xp, readable = library
+    if not readable:
         return
     with np.errstate(all="ignore"):
         try:
             total = q.sum() + k.sum() + v.sum()  # one cheap pass: a NaN or an infinity shows in the sum
         except AttributeError:  # the standard has it as a function alone, which takes longer
-            total = sum(map(namespace(v).sum, (q, k, v)))
+            total = sum(map(xp.sum, (q, k, v)))
         if total - total == 0:  # not so for NaN, nor for an infinity
             return
-    no_nan(q=q, k=k)
-    xp = namespace(v)
+    _no_nan(library, q=q, k=k)
     _refuse("v", "NaN or infinity", ~xp.isfinite(v), xp)
 
 
-def no_nan(**arrays: Array) -> None:
-    """Raise where an array holds NaN."""
-    for name, x in arrays.items():
-        if readable(x):
-            xp = namespace(x)
-            _refuse(name, "NaN", xp.isnan(x), xp)
+def check_softmax(scores: Array, mask: Array | None) -> Library:
+    """Whose scores these are; raise unless ``masked_softmax`` can take these arguments."""
+    check_floats(scores=scores)
+    if scores.ndim == 0:
+        raise ValueError("scores must have at least one axis, the keys; got a single number")
+    library = library_of(scores)
+    _no_nan(library, scores=scores)
+    if mask is not None:
+        check_mask(mask, (1, *scores.shape)[-max(scores.ndim, 2) :], like=scores)  # of two axes at least
+    return library
+
+
+def _no_nan(library: Library, **arrays: Array) -> None:
+    xp, readable = library
+    for name, x in arrays.items() if readable else ():
+        _refuse(name, "NaN", xp.isnan(x), xp)
 
 
 def _refuse(name: str, what: str, found: Array, xp: ModuleType) -> None:
     count = int(xp.sum(xp.astype(found, xp.int64)))
     if count:
         raise ValueError(f"{name} holds {what} in {count} of {prod(found.shape)} entries; expected numbers")
-
-
-def check_scores(scores: Array, n_q: int, n_k: int) -> None:
-    """Raise unless a score function gave one number for every query and key."""
-    if getattr(scores, "shape", ())[-2:] != (n_q, n_k):
-        got = tuple(scores.shape) if is_array(scores) else type(scores).__name__
-        raise ValueError(f"score must return shape (..., n_q, n_k) = (..., {n_q}, {n_k}); got {got}")
-
-
-def check_softmax(scores: Array, mask: Array | None) -> None:
-    """Raise unless ``masked_softmax`` can take these arguments."""
-    check_floats(scores=scores)
-    if scores.ndim == 0:
-        raise ValueError("scores must have at least one axis, the keys; got a single number")
-    no_nan(scores=scores)
-    if mask is not None:
-        check_mask(mask, (1, *scores.shape)[-max(scores.ndim, 2) :], like=scores)  # of two axes at least
 
 
 def _check_causal(causal: bool, n_q: int, n_k: int) -> None:

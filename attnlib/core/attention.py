@@ -11,15 +11,13 @@ both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Never
 
 from attnlib._arrays import Array
 from attnlib.core.arguments import check_arguments, check_numbers
-from attnlib.core.dropout import dropped
-from attnlib.core.masked_scores import masked_scores
-from attnlib.core.softmax import softmax
-from attnlib.core.without_weights import without_weights
-from attnlib.scores import scaled_dot
+from attnlib.core.softmax import drop_weights, softmax
+from attnlib.core.tiles import without_weights
+from attnlib.scores import masked_scores, scaled_dot
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -52,6 +50,7 @@ def attention(
     dropout: float = 0.0,
     weights: bool = True,
     block: int | None = None,
+    **_others: Never,
 ) -> Attended:
     r"""Each query's weighted mean of the values: a softmax over the scores of its keys gives the weights.
 
@@ -107,9 +106,9 @@ def attention(
     >>> out.round(3)
     array([[1.001]])
     """
-    check_arguments(q, k, v, score, mask, causal, bias, dropout, weights, block)
+    library = check_arguments(q, k, v, score, mask, causal, bias, dropout, weights, block, **_others)
     if not weights:  # the same output, faster or with less memory
-        return Attended(without_weights(q, k, v, score, mask, causal, bias, dropout, block), None)
-    check_numbers(q, k, v)
-    alpha = softmax(masked_scores(q, k, score, mask, causal, bias))  # (..., n_q, n_k)
-    return Attended(dropped(alpha, dropout) @ v, alpha)
+        return Attended(without_weights(q, k, v, score, mask, causal, bias, dropout, block, library), None)
+    check_numbers(q, k, v, library)
+    alpha = softmax(masked_scores(q, k, score, mask, causal, bias, library=library), library)  # (..., n_q, n_k)
+    return Attended(drop_weights(alpha, dropout) @ v, alpha)

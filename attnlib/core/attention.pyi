@@ -1,7 +1,7 @@
 # The types of `attention.py` for whoever calls it: tensors in, tensors out, and weights unless none were asked for.
 # They stand here so that a reader of the function meets nothing but the function.
 from collections.abc import Callable
-from typing import Any, Generic, Literal, NamedTuple, Protocol, overload
+from typing import Any, Generic, Literal, NamedTuple, Never, Protocol, overload
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -35,6 +35,7 @@ def attention(
     dropout: float = ...,
     weights: Literal[True] = ...,
     block: None = ...,
+    **_others: Never,
 ) -> Attended[Float[A, "... n_q d_v"], Float[A, "... n_q n_k"]]: ...
 @overload
 def attention(
@@ -49,4 +50,5 @@ def attention(
     dropout: float = ...,
     weights: bool = ...,
     block: int | None = ...,
+    **_others: Never,
 ) -> Attended[Float[A, "... n_q d_v"], Float[A, "... n_q n_k"] | None]: ...

@@ -13,7 +13,7 @@ from torch.compiler import is_exporting
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnlib import masks
-from attnlib._arrays import Shape, broadcast_shapes, is_boolean, readable
+from attnlib._arrays import Library, Shape, broadcast_shapes, is_boolean
 from attnlib.core.arguments import check_numbers
 
 if TYPE_CHECKING:
@@ -23,7 +23,14 @@ __all__ = ["fused"]
 
 
 def fused(
-    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, bias: Tensor | None, causal: bool, dropout: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    bias: Tensor | None,
+    dropout: float,
+    library: Library,
 ) -> Tensor | None:
     """What `attnlib.attention` gives with the scaled dot product; None where the kernel cannot.
 
@@ -38,18 +45,29 @@ def fused(
     if causal and not (mask is bias is None and n_q == n_k):  # the kernel's own causal mask is for squares, alone
         mask, causal = masks.combine(masks.causal(n_q, n_k, like=q), mask), False
     allowed = mask if bias is None else bias if mask is None else bias.where(mask, -inf)
-    lead = broadcast_shapes(*[x.shape[:-2] for x in (q, k, v, allowed) if x is not None])
-    axes = 1 + _shared(k, v, lead)  # of the leading axes, how many are heads
-    if axes == 2:
+    lead = q.shape[:-2]
+    if allowed is not None or not (q.ndim == k.ndim == v.ndim and lead == k.shape[:-2] == v.shape[:-2]):
+        lead = broadcast_shapes(*[x.shape[:-2] for x in (q, k, v, allowed) if x is not None])
+    grouped = len(lead) > 1 and lead[-1] > 1 and k.shape[-3:-2] == v.shape[-3:-2] == (1,)
+    kv_lead = lead
+    if grouped:  # keys and values serve a group of heads each, by broadcasting: the kernel need not copy them for it
         k, v = k.squeeze(-3), v.squeeze(-3)  # (..., n_kv_heads, 1, n_k, d) -> (..., n_kv_heads, n_k, d)
-    allowed = allowed if allowed is None else _four_axes(allowed, lead, axes, spread=False)
-    q, (k, v) = _four_axes(q, lead, axes), (_four_axes(x, lead[: len(lead) + 1 - axes]) for x in (k, v))
-    options = {"attn_mask": allowed, "dropout_p": dropout, "is_causal": causal, "enable_gqa": axes == 2}
-    out = scaled_dot_product_attention(q, k, v, **options)  # (batch, heads, n_q, d_v)
-    if is_exporting() and allowed is not None:  # other runtimes answer a query that nothing is left to with a mean
+        kv_lead = lead[:-1]
+    if allowed is not None:
+        allowed = _four_axes(allowed, lead, 1 + grouped, spread=False)
+    out = scaled_dot_product_attention(
+        _four_axes(q, lead, 1 + grouped),
+        _four_axes(k, kv_lead),
+        _four_axes(v, kv_lead),
+        attn_mask=allowed,
+        dropout_p=dropout,
+        is_causal=causal,
+        enable_gqa=grouped,
+    )  # (batch, heads, n_q, d_v)
+    if allowed is not None and is_exporting():  # other runtimes answer a query that nothing is left to with a mean
         out = out.where((allowed if is_boolean(allowed) else allowed > -inf).any(-1, keepdim=True), 0.0)
-    if readable(out) and _suspicious(out.detach()):
-        check_numbers(q, k, v)
+    if library.readable and _suspicious(out.detach()):
+        check_numbers(q, k, v, library)
         if not out.isfinite().all():
             return None
     return out if out.shape[:-2] == lead else out.reshape(*lead, *out.shape[-2:])
@@ -67,19 +85,18 @@ def _suspicious(out: Tensor) -> bool:
     return int(first.count_nonzero()) < first.numel()
 
 
-def _shared(k: Tensor, v: Tensor, lead: Shape) -> bool:
-    """Do keys and values serve a group of heads each, by broadcasting? The kernel need not copy them for it."""
-    return len(lead) > 1 and lead[-1] > 1 and k.shape[-3:-2] == v.shape[-3:-2] == (1,)
-
-
 def _four_axes(x: Tensor, lead: Shape, heads: int = 1, *, spread: bool = True) -> Tensor:
     """``(batch, heads, rows, columns)``, the last of ``lead`` being heads; without ``spread``, ones stay ones."""
     if heads == 1 and len(lead) == 2 and x.ndim == 4 and (not spread or x.shape[:-2] == lead):
         return x
-    x = x[(None,) * (len(lead) + 2 - x.ndim)]
+    if not lead:
+        return x.expand(1, 1, -1, -1)
     cut = max(len(lead) - heads, 0)
-    sizes = [
-        whole if spread or prod(own) > 1 else own
-        for whole, own in ((lead[:cut], x.shape[:cut]), (lead[cut:], x.shape[cut:-2]))
-    ]
-    return x.expand(*sizes[0], *sizes[1], *x.shape[-2:]).reshape(*map(prod, sizes), *x.shape[-2:])
+    batch, own = lead[:cut], lead[cut:]
+    if x.ndim != len(lead) + 2 or x.shape[:-2] != lead:  # in this order: sizes of other axes say nothing of a batch
+        x = x[(None,) * (len(lead) + 2 - x.ndim)]
+        if not spread:
+            batch = batch if prod(x.shape[:cut]) > 1 else x.shape[:cut]
+            own = own if prod(x.shape[cut:-2]) > 1 else x.shape[cut:-2]
+        x = x.expand(*batch, *own, *x.shape[-2:])
+    return x.reshape(prod(batch), prod(own), *x.shape[-2:])

@@ -1,17 +1,22 @@
-r"""From scores to weights: a softmax that knows masks, infinite scores and rows with nothing left."""
+r"""From scores to weights: a softmax that knows masks, infinite scores and rows with nothing left.
+
+And the online softmax, which has not seen all of its row yet: what is kept between one block of keys and the next.
+"""
 
 from __future__ import annotations
 
 from math import inf, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from attnlib._arrays import Array, namespace, readable
+from attnlib._arrays import Array, Library, library_of
 from attnlib.core.arguments import check_softmax
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from jaxtyping import Bool, Float
 
-__all__ = ["exponentials", "largest", "masked_softmax", "softmax"]
+__all__ = ["OnlineSoftmax", "exponentials", "masked_softmax", "online_mean", "online_update", "softmax"]
 
 
 def masked_softmax(
@@ -34,30 +39,33 @@ def masked_softmax(
     >>> masked_softmax(np.array([[0.0, 0.0, 9.0]]), mask=np.array([[True, True, False]]))
     array([[0.5, 0.5, 0. ]])
     """
-    check_softmax(scores, mask)
-    return softmax(scores if mask is None else namespace(scores).where(mask, scores, -inf))
+    library = check_softmax(scores, mask)
+    return softmax(scores if mask is None else library.xp.where(mask, scores, -inf), library)
 
 
-def softmax(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q n_k"]:
+def softmax(scores: Float[Array, "... n_q n_k"], library: Library | None = None) -> Float[Array, "... n_q n_k"]:
     """The same as `masked_softmax`, where hidden scores are minus infinity already; of errors, only NaN is looked for.
 
     >>> import numpy as np
     >>> softmax(np.array([[0.0, 0.0, -np.inf]]))
     array([[0.5, 0.5, 0. ]])
     """
-    xp, exp_scores = namespace(scores), exponentials(scores)
-    row_sum = xp.sum(exp_scores, axis=-1, keepdims=True)  # (..., n_q, 1)
-    return exp_scores / xp.where(row_sum > 0, row_sum, 1.0)  # rows of zeros stay zeros
+    library = library or library_of(scores)
+    exp_scores = exponentials(scores, library=library)
+    row_sum = library.xp.sum(exp_scores, axis=-1, keepdims=True)  # (..., n_q, 1)
+    return exp_scores / library.xp.where(row_sum > 0, row_sum, 1.0)  # rows of zeros stay zeros
 
 
 def exponentials(
-    scores: Float[Array, "... n_q n_k"], top: Float[Array, "... n_q 1"] | None = None
+    scores: Float[Array, "... n_q n_k"],
+    top: Float[Array, "... n_q 1"] | None = None,
+    library: Library | None = None,
 ) -> Float[Array, "... n_q n_k"]:
     r"""The numerators of `softmax`: unnormalised weights, the largest of a row being one, or zeros if nothing is left.
 
     .. math:: \exp(s_{ij} - \max_{j'} s_{ij'})
 
-    ``top`` is subtracted, the row's largest score unless given.
+    ``top`` is subtracted, the row's largest score unless given. ``library`` is whose array it is, where that is known.
 
     Raises ``ValueError`` where a score is NaN.
 
@@ -67,42 +75,109 @@ def exponentials(
     >>> exponentials(np.array([[1000.0, 1000.0, -np.inf]]))
     array([[1., 1., 0.]])
     """
-    xp = namespace(scores)
-    top = largest(scores) if top is None else top
-    if not _all_finite(top):
-        scores, top = _with_finite_tops(scores, top)
+    xp, readable = library or library_of(scores)
+    top = largest(scores, xp) if top is None else top
+    if not (readable and xp.all(xp.isfinite(top))):
+        scores, top = _with_finite_tops(scores, top, xp, readable)
     return xp.exp(scores - top)
 
 
-def largest(scores: Float[Array, "... n_q n_k"]) -> Float[Array, "... n_q 1"]:
+def largest(scores: Float[Array, "... n_q n_k"], xp: ModuleType) -> Float[Array, "... n_q 1"]:
     """The largest score of each row; minus infinity where there are no keys.
 
     >>> import numpy as np
-    >>> largest(np.array([[1.0, 3.0]]))
+    >>> largest(np.array([[1.0, 3.0]]), np)
     array([[3.]])
     """
-    xp = namespace(scores)
     if scores.shape[-1] == 0:
         return xp.full((*scores.shape[:-1], 1), -inf, dtype=scores.dtype, device=scores.device)
     return xp.max(scores, axis=-1, keepdims=True)
 
 
-def _all_finite(top: Array) -> bool:
-    """Is there no infinity and no NaN? Where numbers cannot be looked at, there may be."""
-    xp = namespace(top)
-    return readable(top) and bool(xp.all(xp.isfinite(top)))
+def drop_weights(alpha: Array, dropout: float) -> Array:
+    """Some weights set to zero and the others grown, as in training.
+
+    >>> import numpy as np
+    >>> drop_weights(np.ones(2), 0.0)
+    array([1., 1.])
+    """
+    if not dropout:
+        return alpha
+    from torch.nn.functional import dropout as drop
+
+    return drop(alpha, dropout)
 
 
-def _with_finite_tops(scores: Array, top: Array) -> tuple[Array, Array]:
+class OnlineSoftmax(NamedTuple):
+    """Of the keys so far: each query's largest score, and relative to it the sums of exponentials and of values.
+
+    >>> OnlineSoftmax._fields
+    ('top', 'row_sum', 'total')
+    """
+
+    top: Float[Array, "... n_q 1"]
+    row_sum: Float[Array, "... n_q 1"]
+    total: Float[Array, "... n_q d_v"]
+
+
+def online_update(
+    state: OnlineSoftmax | None,
+    scores: Float[Array, "... n_q n_k"],
+    v: Float[Array, "... n_k d_v"],
+    dropout: float = 0.0,
+    library: Library | None = None,
+) -> OnlineSoftmax:
+    r"""The state after one block of keys more. When the largest score grows, both sums shrink.
+
+    .. math:: m' = \max(m, \max_j s_{ij}), \qquad \ell' = e^{m - m'} \ell + \sum_j e^{s_{ij} - m'}, \qquad
+              y' = e^{m - m'} y + \sum_j e^{s_{ij} - m'} v_j
+
+    It checks nothing.
+
+    Source: Milakov and Gimelshein (2018), section 3.
+
+    >>> import numpy as np
+    >>> scores, v = np.array([[1.0, 2.0, 3.0]]), np.array([[10.0], [20.0], [30.0]])
+    >>> state = online_update(None, scores[:, :1], v[:1])
+    >>> online_mean(online_update(state, scores[:, 1:], v[1:])).round(3)
+    array([[25.752]])
+    """
+    library = library or library_of(scores)
+    xp, row_sum, total = library.xp, 0.0, 0.0
+    top = largest(scores, xp)
+    if state is not None:
+        top = xp.maximum(state.top, top)
+        shrink = exponentials(state.top, top, library)
+        row_sum, total = shrink * state.row_sum, shrink * state.total
+    exp_scores = exponentials(scores, top, library)
+    row_sum = row_sum + xp.sum(exp_scores, axis=-1, keepdims=True)
+    return OnlineSoftmax(top, row_sum, total + drop_weights(exp_scores, dropout) @ v)
+
+
+def online_mean(state: OnlineSoftmax, library: Library | None = None) -> Float[Array, "... n_q d_v"]:
+    r"""The weighted mean of the values so far; zeros where nothing had a weight.
+
+    .. math:: \text{out} = y / \ell
+
+    Source: as `online_update`.
+
+    >>> import numpy as np
+    >>> online_mean(online_update(None, np.array([[-np.inf]]), np.array([[7.0]])))
+    array([[0.]])
+    """
+    xp = (library or library_of(state.total)).xp
+    return state.total / xp.where(state.row_sum > 0, state.row_sum, 1.0)
+
+
+def _with_finite_tops(scores: Array, top: Array, xp: ModuleType, readable: bool) -> tuple[Array, Array]:
     """Scores and finite maxima with the same exponentials, where some maximum is infinite; NaN is named.
 
     Where numbers cannot be looked at, any maximum may be, and no NaN is named.
     """
-    xp, read = namespace(scores), readable(scores)
-    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64))) if read else 0
+    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64))) if readable else 0
     if count:
         raise ValueError(f"score must return numbers; got NaN for {count} of {prod(top.shape)} queries")
-    if not read or xp.any(top == inf):  # those of plus infinity share the weight
+    if not readable or xp.any(top == inf):  # those of plus infinity share the weight
         # In their rows plus infinity becomes 0, and all else minus infinity.
         scores = xp.where(top == inf, xp.where(scores == inf, xp.zeros_like(scores), -inf), scores)
     return scores, xp.where(xp.isfinite(top), top, 0.0)

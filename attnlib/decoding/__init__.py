@@ -1,6 +1,6 @@
 """Writing with a model, token by token: the likeliest, by beams, by chance, or as a stream.
 
-It takes any model that can `remember` a source and `step`; it knows no model by name.
+It takes any model that can `prefill` a source and `step`; it knows no model by name.
 """
 
 import attnlib._needs.torch  # noqa: F401

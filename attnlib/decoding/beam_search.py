@@ -44,7 +44,11 @@ class Beams:
     def __init__(
         self, batch: int, width: int, *, n_new: int, n_best: int, alpha: float, end: int, pad: int = 0, like: Tensor
     ) -> None:
-        self.n_new, self.n_best, self.alpha, self.end, self.length = n_new, n_best, alpha, end, 0
+        self.n_new = n_new
+        self.n_best = n_best
+        self.alpha = alpha
+        self.end = end
+        self.length = 0
         self.tokens = like.new_full((batch, width, n_new), pad)
         self.log_p = torch.full((batch, width), -inf, device=like.device)  # minus infinity: nobody lives here
         self.log_p[:, 0] = 0.0

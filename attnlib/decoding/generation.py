@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from attnlib._checks import check_at_least_one
+from attnlib._renamed import say_renamed
 from attnlib.data.text import END, PAD, START
 from attnlib.nn.tokens import check_tokens
 
@@ -37,7 +38,7 @@ Choose = Callable[[Tensor], Tensor]  # from logits (batch, vocabulary) to a toke
 class SequenceModel(Protocol):
     """A model that can be decoded from: `attnlib.nn.Transformer`, `attnlib.nn.Seq2Seq`, or yours."""
 
-    def remember(self, source: Any, n_max: int) -> Any:
+    def prefill(self, source: Any, n_max: int) -> Any:
         """Read the source, and make room for ``n_max`` positions: a state. For beams it has ``select(rows)``.
 
         Of a model that goes on with the source itself, ``config.start`` is None, and its last token is read later.
@@ -87,14 +88,17 @@ def read_prompt(
     >>> read_prompt(Seq2Seq(9, 7), torch.tensor([[4, 5]]), 5, prompt=None).logits.shape
     torch.Size([1, 7])
     """
-    for name in ("remember", "step"):
-        if not callable(getattr(model, name, None)):
-            had = "remember(source, n_max) and step(tokens, state), as Transformer and Seq2Seq have"
-            raise TypeError(f"model must have {had}; got {type(model).__name__}")
+    prefill = getattr(model, "prefill", None)
+    if prefill is None and hasattr(model, "remember"):
+        say_renamed(f"{type(model).__name__}.remember", "prefill")
+        prefill = model.remember
+    if not (callable(prefill) and callable(getattr(model, "step", None))):
+        had = "prefill(source, n_max) and step(tokens, state), as Transformer and Seq2Seq have"
+        raise TypeError(f"model must have {had}; got {type(model).__name__}")
     n_max, words = check_at_least_one("n_max", n_max), special_tokens(model)
     check_tokens("source", source)
     prompt = source.new_empty(len(source), 0) if prompt is None else _checked(prompt, model, source, n_max, words)
-    state = model.remember(source, n_max)
+    state = prefill(source, n_max)
     start = source[:, -1:] if words.start is None else torch.full_like(source[:, :1], words.start)
     first = torch.cat([start, prompt], dim=1)
     return Prompted(state, model.step(first, state)[:, -1], prompt)
@@ -173,7 +177,8 @@ def _set(training: list[dict[str, Any]], value: bool) -> None:
 
 
 def _checked(prompt: Tensor, model: object, source: Tensor, n_max: int, words: SpecialTokens) -> Tensor:
-    check_tokens("prompt", prompt, getattr(getattr(model, "out", None), "out_features", None))
+    head = getattr(model, "lm_head", None) or getattr(model, "out", None)  # the last layer, if it has this name
+    check_tokens("prompt", prompt, getattr(head, "out_features", None))
     if len(prompt) != len(source):
         raise ValueError(f"prompt must have a row for each of {len(source)} sources; got {len(prompt)}")
     if prompt.shape[1] >= n_max:

@@ -3,7 +3,7 @@ r"""Decoding: from a model that says how likely each next token is, to a sequenc
 .. math:: p(y \mid x) = \prod_t p(y_t \mid y_{<t}, x)
 
 `greedy` takes the likeliest token each time, `beam` looks for a likely sequence, `sample` draws one, `stream` hands
-out each token as it is written. Any model with ``remember(source, n_max)`` and ``step(tokens, state)`` will do, and
+out each token as it is written. Any model with ``prefill(source, n_max)`` and ``step(tokens, state)`` will do, and
 every position is read once: what is kept of it is in the state, which for a Transformer is its key–value cache.
 
 A model in training mode is in evaluation mode while it writes, so nobody else should use it meanwhile, from another
@@ -13,10 +13,11 @@ thread; a model in evaluation mode can write in several.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 import torch
 
+from attnlib._checks import check_words
 from attnlib._seeds import Seed
 from attnlib.decoding.beam_search import BeamSearchResult, check_beams, search
 from attnlib.decoding.generation import Choose, SequenceModel, evaluating, generate, read_prompt, stream_tokens
@@ -35,6 +36,7 @@ def greedy(
     n_max: int,
     *,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> Int[Tensor, "batch n"]:
     r"""The likeliest next token, again and again, until every sequence has ended or ``n_max`` tokens are written.
 
@@ -44,7 +46,7 @@ def greedy(
     already, as many for each source; they are returned too, and ``n_max`` counts them. The source is read once and
     every target position once, thanks to the cache. The model is in evaluation mode meanwhile.
 
-    Raises ``TypeError`` when ``model`` cannot `remember` and `step` or tokens are no integers, ``ValueError`` when
+    Raises ``TypeError`` when ``model`` cannot `prefill` and `step` or tokens are no integers, ``ValueError`` when
     ``n_max`` is below one, a token is not of its vocabulary, or a prompt leaves no room or is not of words only.
 
     Source: Sutskever, Vinyals, Le (2014), section 3.2, with a beam of one.
@@ -56,6 +58,7 @@ def greedy(
     >>> greedy(model, torch.tensor([[4, 5, 6]]), n_max=4).shape[0]
     1
     """
+    check_words("greedy", _others)
     return _whole(model, source, n_max, prompt, likeliest)
 
 
@@ -69,6 +72,7 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> Int[Tensor, "batch n"]:
     r"""Each token drawn with its probability, after `probabilities` has made the distribution sharper or shorter.
 
@@ -87,6 +91,7 @@ def sample(
     >>> torch.equal(sample(model, source, 4, seed=0), sample(model, source, 4, seed=0))
     True
     """
+    check_words("sample", _others)
     return _whole(model, source, n_max, prompt, draw(seed, temperature, top_k, top_p))
 
 
@@ -100,6 +105,7 @@ def stream(
     top_k: int | None = None,
     top_p: float | None = None,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> Iterator[Int[Tensor, " batch"]]:
     r"""The tokens of `greedy`, or with a ``seed`` those of `sample`, each as soon as it is known: ``(batch,)`` a time.
 
@@ -120,6 +126,7 @@ def stream(
     >>> next(tokens).shape
     torch.Size([1])
     """
+    check_words("stream", _others)
     if seed is None and (temperature, top_k, top_p) != (1.0, None, None):
         raise ValueError("seed must be given with temperature, top_k and top_p, which are for drawing; got None")
     choose = likeliest if seed is None else draw(seed, temperature, top_k, top_p)
@@ -135,6 +142,7 @@ def beam(
     length_penalty: float = 0.0,
     n_best: int = 1,
     prompt: Int[Tensor, "batch n"] | None = None,
+    **_others: Never,
 ) -> BeamSearchResult:
     r"""The likeliest sequences among those whose every beginning is one of the ``width`` likeliest of its length.
 
@@ -162,6 +170,7 @@ def beam(
     >>> found.tokens.shape[:2], bool(found.scores[0, 0] >= found.scores[0, 1])
     (torch.Size([1, 2]), True)
     """
+    check_words("beam", _others)
     check_beams(width, length_penalty, n_best)
     with evaluating(model):
         prompted = read_prompt(model, source, n_max, prompt)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnlib._checks import check_floats
+from attnlib._renamed import RenamedWeights
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.picture_configs import CLIPConfig
 from attnlib.models.published_clip import clip
@@ -59,13 +60,18 @@ class PictureEncoder(nn.Module):
 
     def __init__(self, config: CLIPConfig) -> None:
         super().__init__()
-        self.shape, d = (config.n_channels, config.side, config.side), config.d_model
+        d = config.d_model
+        self.shape = (config.n_channels, config.side, config.side)
         options = {"activation": config.activation, "eps": config.eps, "dropout": config.dropout}
         self.stem = nn.Conv2d(config.n_channels, d, config.patch, stride=config.patch, bias=False)
-        self.first, self.positions = nn.Parameter(d**-0.5 * torch.randn(d)), LearnedPositions(config.n_patches + 1, d)
-        self.norm_before, self.norm = nn.LayerNorm(d, eps=config.eps), nn.LayerNorm(d, eps=config.eps)
-        layers = (EncoderLayer(d, config.n_heads, config.d_ff, **options) for _ in range(config.n_layers))
-        self.layers, self.project = nn.ModuleList(layers), nn.Linear(d, config.d_shared, bias=False)
+        self.first = nn.Parameter(d**-0.5 * torch.randn(d))
+        self.positions = LearnedPositions(config.n_patches + 1, d)
+        self.norm_before = nn.LayerNorm(d, eps=config.eps)
+        self.norm = nn.LayerNorm(d, eps=config.eps)
+        self.layers = nn.ModuleList(
+            EncoderLayer(d, config.n_heads, config.d_ff, **options) for _ in range(config.n_layers)
+        )
+        self.project = nn.Linear(d, config.d_shared, bias=False)
 
     def rows(self, pictures: Float[Tensor, "batch channels side side"]) -> Float[Tensor, "batch n d_model"]:
         """The last layer's rows: the picture's, then one for each patch, line by line.
@@ -87,7 +93,7 @@ class PictureEncoder(nn.Module):
         return self.project(self.norm(self.rows(pictures)[:, 0]))
 
 
-class TextEncoder(nn.Module):
+class TextEncoder(RenamedWeights, nn.Module):
     r"""The layers of a GPT over a caption; the row of its end token, which has read all others, becomes the caption's.
 
     .. math:: \text{norm}\big(\text{EncoderLayer}^L_\text{causal}(x E + P)\big)_\text{end}\, W
@@ -99,15 +105,21 @@ class TextEncoder(nn.Module):
     torch.Size([2, 7])
     """
 
+    renamed_weights: ClassVar[dict[str, str]] = {"table": "token_embedding"}
+
     def __init__(self, config: CLIPConfig) -> None:
         super().__init__()
-        self.n_tokens, self.end, d = config.n_tokens, config.end, config.d_text
+        self.n_tokens = config.n_tokens
+        self.end = config.end
+        d = config.d_text
         options = {"activation": config.text_activation, "eps": config.eps, "dropout": config.dropout}
-        self.table, self.positions = nn.Embedding(config.n_tokens, d), LearnedPositions(config.n_max, d)
-        nn.init.normal_(self.table.weight, std=0.02)
-        sizes = (d, config.n_text_heads, config.d_text_ff)
-        layers = (EncoderLayer(*sizes, **options) for _ in range(config.n_text_layers))
-        self.layers, self.norm = nn.ModuleList(layers), nn.LayerNorm(d, eps=config.eps)
+        self.token_embedding = nn.Embedding(config.n_tokens, d)
+        self.positions = LearnedPositions(config.n_max, d)
+        nn.init.normal_(self.token_embedding.weight, std=0.02)
+        self.layers = nn.ModuleList(
+            EncoderLayer(d, config.n_text_heads, config.d_text_ff, **options) for _ in range(config.n_text_layers)
+        )
+        self.norm = nn.LayerNorm(d, eps=config.eps)
         self.project = nn.Linear(d, config.d_shared, bias=False)
 
     def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch d_shared"]:
@@ -116,7 +128,7 @@ class TextEncoder(nn.Module):
         Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary.
         """
         check_tokens("tokens", tokens, self.n_tokens)
-        x = self.table(tokens) + self.positions(tokens.shape[1])
+        x = self.token_embedding(tokens) + self.positions(tokens.shape[1])
         for layer in self.layers:
             x = layer(x, causal=True).out
         last = (tokens if self.end is None else (tokens == self.end).int()).argmax(dim=1)
@@ -141,10 +153,13 @@ class CLIP(FromHuggingFace, nn.Module):
 
     def __init__(self, config: CLIPConfig) -> None:
         super().__init__()
-        self.config, self.pictures, self.text = config, PictureEncoder(config), TextEncoder(config)
+        self.config = config
+        self.pictures = PictureEncoder(config)
+        self.text = TextEncoder(config)
         self.log_scale = nn.Parameter(torch.tensor(config.scale).log())
 
     def forward(self, pictures: Float[Tensor, "n c s s"], tokens: Int[Tensor, "m length"]) -> Float[Tensor, "n m"]:
         """A score for every picture with every caption. Errors are those of the encoders."""
-        rows = F.normalize(self.pictures(pictures), dim=-1), F.normalize(self.text(tokens), dim=-1)
-        return self.log_scale.exp() * rows[0] @ rows[1].T
+        p = F.normalize(self.pictures(pictures), dim=-1)
+        c = F.normalize(self.text(tokens), dim=-1)
+        return self.log_scale.exp() * p @ c.T

@@ -46,7 +46,8 @@ class PatchCodes:
         check_floats(centres=centres)
         if centres.ndim != 4 or centres.shape[2] != centres.shape[3]:
             raise ValueError(f"centres must be (n_codes, channels, patch, patch); got {tuple(centres.shape)}")
-        self.centres, self.patch = centres, centres.shape[-1]
+        self.centres = centres
+        self.patch = centres.shape[-1]
 
     @classmethod
     def fit(
@@ -115,8 +116,10 @@ class DALLE(nn.Module):
 
     def __init__(self, n_words: int, n_codes: int, n_caption: int, n_patches: int, **sizes: int) -> None:
         super().__init__()
-        self.n_words, self.n_codes = check_at_least_one("n_words", n_words), check_at_least_one("n_codes", n_codes)
-        self.n_caption, self.n_patches = n_caption, check_at_least_one("n_patches", n_patches)
+        self.n_words = check_at_least_one("n_words", n_words)
+        self.n_codes = check_at_least_one("n_codes", n_codes)
+        self.n_caption = n_caption
+        self.n_patches = check_at_least_one("n_patches", n_patches)
         self.gpt = GPT(GPTConfig(n_tokens=n_words + n_codes, n_max=n_caption + n_patches, end=None, **sizes))
 
     def forward(self, captions: Int[Tensor, "n n_caption"], codes: Int[Tensor, "n n_patches"]) -> Float[Tensor, ""]:
@@ -136,7 +139,8 @@ class DALLE(nn.Module):
     ) -> Int[Tensor, "n n_patches"]:
         """Codes for each caption, drawn one after the other from what the model expects."""
         check_tokens("captions", captions, self.n_words)
-        choose, state = draw(seed, temperature, None, None), self.gpt.remember(captions, self.n_patches)
+        choose = draw(seed, temperature, None, None)
+        state = self.gpt.prefill(captions, self.n_patches)
         codes, token = [], captions[:, -1:]
         for _ in range(self.n_patches):
             token = choose(self.gpt.step(token, state)[:, -1, self.n_words :])[:, None] + self.n_words

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attnlib._checks import check_at_least_one, check_one_of, check_size
 from attnlib.data.scenes import NOTHING, Scenes, scenes
-from attnlib.models.detr import DETR, Detected
+from attnlib.models.detr import DETR, DETROutput
 from attnlib.models.matching import match, set_loss
 from attnlib.models.picture_configs import DETRConfig
 from attnlib.training.fit import fit
@@ -68,7 +68,7 @@ def small_detr(n_queries: int = 5, d_model: int = 48) -> DETR:
     return DETR(DETRConfig(n_classes=NOTHING, channels=d_model, n_queries=n_queries, **sizes), PlacedFeatures(d_model))
 
 
-def assigned(found: Detected, kinds: Tensor, boxes: Tensor, order: str) -> Int[Tensor, "batch n"]:
+def assigned(found: DETROutput, kinds: Tensor, boxes: Tensor, order: str) -> Int[Tensor, "batch n"]:
     """Which query answers for each object: "matched", or by number "left to right" or "as listed".
 
     Raises ``ValueError`` for another order.

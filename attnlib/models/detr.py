@@ -12,24 +12,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attnlib._renamed import moved
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.picture_configs import DETRConfig
 from attnlib.models.published_pictures import detr
 from attnlib.models.vit import check_pictures
-from attnlib.nn.layers import Decoded, DecoderLayer, EncoderLayer
+from attnlib.nn.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["DETR", "Detected", "grid_codes"]
+__all__ = ["DETR", "DETROutput", "grid_codes"]
+
+__getattr__ = moved(__name__, {"Detected": f"{__name__}.DETROutput"})
 
 
-class Detected(NamedTuple):
+class DETROutput(NamedTuple):
     """What `DETR` returns: ``logits`` of each query, "no object" last, its ``boxes``, and the weights of the decoder.
 
     A box is the middle, to the right and down, then width and height, all as shares of the picture.
 
-    >>> Detected._fields
+    >>> DETROutput._fields
     ('logits', 'boxes', 'weights')
     """
 
@@ -73,7 +76,7 @@ class PlacedEncoderLayer(EncoderLayer):
         """One layer; ``places`` are the rows of P."""
         h = self.self_attention_residual.before(x)
         attended = self.self_attention(h + places, h + places, h)
-        return self._fed_forward(self.self_attention_residual.after(x, attended.out))
+        return self._feed_forward_block(self.self_attention_residual.after(x, attended.out))
 
 
 class PlacedDecoderLayer(DecoderLayer):
@@ -87,7 +90,9 @@ class PlacedDecoderLayer(DecoderLayer):
     torch.Size([1, 3, 8])
     """
 
-    def forward(self, x: Tensor, memory: Tensor, *, queries: Tensor, places: Tensor, weights: bool = False) -> Decoded:
+    def forward(
+        self, x: Tensor, memory: Tensor, *, queries: Tensor, places: Tensor, weights: bool = False
+    ) -> DecoderLayerOutput:
         """One layer; ``queries`` are the rows of Q, ``places`` those of P."""
         h = self.self_attention_residual.before(x)
         attended = self.self_attention(h + queries, h + queries, h, weights=weights)
@@ -95,7 +100,7 @@ class PlacedDecoderLayer(DecoderLayer):
         h = self.cross_attention_residual.before(x)
         crossed = self.cross_attention(h + queries, memory + places, memory, weights=weights)
         x = self.cross_attention_residual.after(x, crossed.out)
-        return Decoded(self._fed_forward(x), attended.weights, crossed.weights)
+        return DecoderLayerOutput(self._feed_forward_block(x), attended.weights, crossed.weights)
 
 
 class DETR(FromHuggingFace, nn.Module):
@@ -120,17 +125,20 @@ class DETR(FromHuggingFace, nn.Module):
 
     def __init__(self, config: DETRConfig, backbone: nn.Module | None = None) -> None:
         super().__init__()
-        self.config, d = config, config.d_model
+        self.config = config
+        d = config.d_model
         self.backbone = nn.Identity() if backbone is None else backbone
-        self.project, self.queries = nn.Conv2d(config.channels, d, kernel_size=1), nn.Embedding(config.n_queries, d)
+        self.project = nn.Conv2d(config.channels, d, kernel_size=1)
+        self.queries = nn.Embedding(config.n_queries, d)
         sizes = (d, config.n_heads, config.d_ff)
         options = {"activation": config.activation, "dropout": config.dropout, "norm_first": False}
         self.encoder = nn.ModuleList(PlacedEncoderLayer(*sizes, **options) for _ in range(config.n_encoder_layers))
         self.decoder = nn.ModuleList(PlacedDecoderLayer(*sizes, **options) for _ in range(config.n_decoder_layers))
-        self.norm, self.kind = nn.LayerNorm(d), nn.Linear(d, config.n_classes + 1)
+        self.norm = nn.LayerNorm(d)
+        self.kind = nn.Linear(d, config.n_classes + 1)
         self.box = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d), nn.ReLU(), nn.Linear(d, 4))
 
-    def forward(self, pictures: Float[Tensor, "batch channels height width"], *, weights: bool = False) -> Detected:
+    def forward(self, pictures: Float[Tensor, "batch channels height width"], *, weights: bool = False) -> DETROutput:
         """What each query says, and with ``weights`` how each decoder layer weighed the places of the picture.
 
         Raises ``TypeError`` or ``ValueError`` when the features are not floats ``(batch, channels, height, width)``.
@@ -146,4 +154,4 @@ class DETR(FromHuggingFace, nn.Module):
             x, _, alpha = layer(x, memory, queries=self.queries.weight, places=places, weights=weights)
             alphas.append(alpha)
         z = self.norm(x)
-        return Detected(self.kind(z), self.box(z).sigmoid(), alphas)
+        return DETROutput(self.kind(z), self.box(z).sigmoid(), alphas)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import check_at_least_one, check_floats, check_number
+from attnlib._renamed import moved
 from attnlib.core.attention import Attended
 from attnlib.models.gpt import GPT
 from attnlib.nn.feed_forward import FeedForward
@@ -20,7 +21,9 @@ from attnlib.nn.heads import MultiHeadAttention
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Flamingo", "GatedCrossAttention", "Told"]
+__all__ = ["Flamingo", "FlamingoOutput", "GatedCrossAttention"]
+
+__getattr__ = moved(__name__, {"Told": f"{__name__}.FlamingoOutput"})
 
 
 class GatedCrossAttention(nn.Module):
@@ -45,9 +48,11 @@ class GatedCrossAttention(nn.Module):
         super().__init__()
         self.cross_attention = MultiHeadAttention(d_model, n_heads)
         self.feed_forward = FeedForward(d_model, d_ff, activation="gelu")
-        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.attention_norm = nn.LayerNorm(d_model)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
         start = torch.tensor(float(check_number("gate", gate)))
-        self.attention_gate, self.feed_forward_gate = nn.Parameter(start.clone()), nn.Parameter(start.clone())
+        self.attention_gate = nn.Parameter(start.clone())
+        self.feed_forward_gate = nn.Parameter(start.clone())
 
     def forward(
         self, x: Float[Tensor, "batch n d_model"], rows: Float[Tensor, "batch m d_model"], *, weights: bool = False
@@ -59,10 +64,10 @@ class GatedCrossAttention(nn.Module):
         return Attended(x, attended.weights)
 
 
-class Told(NamedTuple):
+class FlamingoOutput(NamedTuple):
     """What `Flamingo` returns: ``logits`` ``(batch, n, n_tokens)``, and each new layer's weights if asked for.
 
-    >>> Told._fields
+    >>> FlamingoOutput._fields
     ('logits', 'weights')
     """
 
@@ -95,10 +100,13 @@ class Flamingo(nn.Module):
         super().__init__()
         if not isinstance(language, GPT):
             raise TypeError(f"language must be a GPT; got {type(language).__name__}")
-        self.language, config, self.d_rows = language, language.config, check_at_least_one("d_rows", d_rows)
+        self.language = language
+        config = language.config
+        self.d_rows = check_at_least_one("d_rows", d_rows)
         if check_at_least_one("every", every) > config.n_layers:
             raise ValueError(f"every must be at most the number of layers, {config.n_layers}; got {every}")
-        self.project, sizes = nn.Linear(d_rows, config.d_model), (config.d_model, config.n_heads, config.d_ff)
+        self.project = nn.Linear(d_rows, config.d_model)
+        sizes = (config.d_model, config.n_heads, config.d_ff)
         new = range(every - 1, config.n_layers, every)
         self.layers = nn.ModuleDict({str(i): GatedCrossAttention(*sizes, gate=gate) for i in new})
         self.language.requires_grad_(False)
@@ -112,7 +120,7 @@ class Flamingo(nn.Module):
 
     def forward(
         self, tokens: Int[Tensor, "batch n"], rows: Float[Tensor, "batch m d_rows"], *, weights: bool = False
-    ) -> Told:
+    ) -> FlamingoOutput:
         """Logits for the token after each position, given the text up to it and the picture's rows.
 
         Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary, or rows
@@ -123,15 +131,17 @@ class Flamingo(nn.Module):
         if rows.ndim != 3 or rows.shape[-1] != self.d_rows or len(rows) != len(tokens):
             wanted = f"({len(tokens)}, m, {self.d_rows})"
             raise ValueError(f"rows must have shape (batch, m, d_rows) = {wanted}; got {tuple(rows.shape)}")
-        x, rows = self.language.positional.add_to(self.language.table(tokens)), self.project(rows)
-        options = {"causal": True} | self.language.positional.attention_options(x.shape[1], x.shape[1], like=x)
+        positional, n = self.language.positional, tokens.shape[1]
+        x = positional.add_to(self.language.token_embedding(tokens))
+        rows = self.project(rows)
+        options = {"causal": True} | positional.attention_options(n, n, like=x)
         alphas = []
         for i, layer in enumerate(self.language.layers):
             if str(i) in self.layers:
                 x, alpha = self.layers[str(i)](x, rows, weights=weights)
                 alphas.append(alpha)
             x = layer(x, **options).out
-        return Told(self.language.out(self.language.norm(x)), alphas)
+        return FlamingoOutput(self.language.lm_head(self.language.norm(x)), alphas)
 
     @torch.no_grad()
     def write(

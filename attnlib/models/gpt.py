@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attnlib._checks import no_generate
+from attnlib._renamed import RenamedWeights, moved, renamed
 from attnlib.models.configs import GPTConfig
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.published import gpt2, gpt2_settings
@@ -19,14 +21,16 @@ from attnlib.nn.tokens import check_beside, check_tokens
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["GPT", "Predicted"]
+__all__ = ["GPT", "LMOutput"]
+
+__getattr__ = moved(__name__, {"Predicted": f"{__name__}.LMOutput"})
 
 
 @named
-class Predicted(NamedTuple):
+class LMOutput(NamedTuple):
     """What `GPT` returns: ``logits`` ``(batch, n, n_tokens)``, and the weights of every layer if asked for.
 
-    >>> Predicted._fields
+    >>> LMOutput._fields
     ('logits', 'weights')
     """
 
@@ -34,7 +38,7 @@ class Predicted(NamedTuple):
     weights: list[Tensor | None]
 
 
-class GPT(FromHuggingFace, nn.Module):
+class GPT(FromHuggingFace, RenamedWeights, nn.Module):
     r"""A language model: tokens in, a distribution over the next one out, at every position.
 
     .. math:: p(x_{t+1} \mid x_{\le t}) = \text{softmax}(z_t E^\top), \qquad
@@ -51,22 +55,32 @@ class GPT(FromHuggingFace, nn.Module):
 
     architectures: ClassVar[dict[str, Any]] = {"gpt2": gpt2}
     published_settings = staticmethod(gpt2_settings)
+    renamed_weights: ClassVar[dict[str, str]] = {"table": "token_embedding", "out": "lm_head"}
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
-        self.config, d = config, config.d_model
-        self.table = nn.Embedding(config.n_tokens, d)
+        self.config = config
+        d = config.d_model
         sizes = {"d_model": d, "n_heads": config.n_heads, "n_max": config.n_max}
+        options = {"activation": config.activation, "eps": config.eps, "dropout": config.dropout}
+
+        self.token_embedding = nn.Embedding(config.n_tokens, d)
         self.positional = Positional(config.position, **sizes, bidirectional=False)
         self.drop = nn.Dropout(config.dropout)
-        options = {"activation": config.activation, "eps": config.eps, "dropout": config.dropout}
-        layers = (EncoderLayer(d, config.n_heads, config.d_ff, **options) for _ in range(config.n_layers))
-        self.layers, self.norm = nn.ModuleList(layers), nn.LayerNorm(d, eps=config.eps)
-        self.out = nn.Linear(d, config.n_tokens, bias=False)
-        self.out.weight = self.table.weight
-        self._draw()
+        self.layers = nn.ModuleList(
+            EncoderLayer(d, config.n_heads, config.d_ff, **options) for _ in range(config.n_layers)
+        )
+        self.norm = nn.LayerNorm(d, eps=config.eps)
+        self.lm_head = nn.Linear(d, config.n_tokens, bias=False)
 
-    def _draw(self) -> None:
+        self.tie_weights()
+        self.init_weights()
+
+    def tie_weights(self) -> None:
+        """Make one table of what goes in and what comes out."""
+        self.lm_head.weight = self.token_embedding.weight
+
+    def init_weights(self) -> None:
         """Normal numbers of size 0.02; what writes into the residual stream smaller, by the root of how often."""
         for name, weight in self.named_parameters():
             if weight.ndim == 2:
@@ -75,7 +89,7 @@ class GPT(FromHuggingFace, nn.Module):
 
     def forward(
         self, tokens: Int[Tensor, "batch n"], *, mask: Bool[Tensor, "batch n"] | None = None, weights: bool = False
-    ) -> Predicted:
+    ) -> LMOutput:
         """Logits for the token after each position. ``mask`` is True where a token is real, False where it fills up.
 
         Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary, at most
@@ -83,15 +97,15 @@ class GPT(FromHuggingFace, nn.Module):
         """
         self._check(tokens)
         check_beside(tokens, mask=mask)
-        x = self.drop(self.positional.add_to(self.table(tokens)))
-        real = None if mask is None else mask[:, None]  # (batch, 1, n): which keys there are, for every query
-        return self._through(x, [None] * len(self.layers), real, weights)
+        x = self.drop(self.positional.add_to(self.token_embedding(tokens)))
+        mask = None if mask is None else mask[:, None]  # (batch, 1, n): which keys there are, for every query
+        return self._forward(x, [None] * len(self.layers), mask, weights)
 
     if TYPE_CHECKING:
         __call__ = forward  # torch's takes and gives anything
 
     @torch.no_grad()
-    def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
+    def prefill(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
         """Read a text but for its last token, which `step` takes first, and make room for ``n_max`` more tokens.
 
         Texts of different lengths are filled up *before* them, with ``config.pad``.
@@ -99,13 +113,16 @@ class GPT(FromHuggingFace, nn.Module):
         Raises as `forward`, and ``ValueError`` when the text and ``n_max`` exceed ``config.n_max``.
         """
         self._check(source, n_new=n_max - 1)
-        lead, heads = (len(source),), [layer.self_attention for layer in self.layers]
-        caches = [(layer.new_cache(lead, source.shape[1] + n_max),) for layer in heads]
-        real = None if self.config.pad is None else (source != self.config.pad)[:, None]
-        state = DecoderState(caches, None if real is None or real.all() else real)
-        if source.shape[1] > 1:
+        batch, n = source.shape
+        caches = [(layer.self_attention.new_cache((batch,), n + n_max),) for layer in self.layers]
+        mask = None if self.config.pad is None else (source != self.config.pad)[:, None]  # (batch, 1, n)
+        state = DecoderState(caches, None if mask is None or mask.all() else mask)
+        if n > 1:
             self.step(source[:, :-1], state)
         return state
+
+    remember = renamed("prefill")
+    generate = no_generate
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: DecoderState) -> Float[Tensor, "batch n n_tokens"]:
@@ -115,34 +132,40 @@ class GPT(FromHuggingFace, nn.Module):
 
         >>> model = GPT(GPTConfig(n_tokens=20, n_max=16, d_model=16, n_heads=4, n_layers=2)).eval()
         >>> tokens = torch.randint(20, (2, 7))
-        >>> state = model.remember(tokens[:, :4], n_max=4)
+        >>> state = model.prefill(tokens[:, :4], n_max=4)
         >>> logits = torch.cat([model.step(part, state) for part in tokens[:, 3:].split(1, dim=1)], dim=1)
         >>> torch.allclose(logits, model(tokens).logits[:, 3:], atol=1e-5)
         True
         """
-        start, stop, real = state.length, state.length + tokens.shape[1], state.real
+        start = state.length
+        stop = start + tokens.shape[1]
         self._check(tokens, n_new=start)
-        skipped = None if real is None else (~real).sum(-1)  # (batch, 1): a text that begins later counts from there
-        x = self.positional.add_to(self.table(tokens), start, skipped)
-        if real is not None:
-            real = torch.cat([real, real.new_ones(len(real), 1, max(0, stop - real.shape[-1]))], dim=-1)[..., :stop]
+
+        mask, skipped = state.mask, None
+        if mask is not None:
+            skipped = (~mask).sum(-1)  # (batch, 1): a text that begins later counts from there
+            new = mask.new_ones(len(mask), 1, max(0, stop - mask.shape[-1]))
+            mask = torch.cat([mask, new], dim=-1)[..., :stop]  # (batch, 1, stop)
+        x = self.positional.add_to(self.token_embedding(tokens), start, skipped)
         try:
-            return self._through(x, [own for (own,) in state.caches], real, weights=False).logits
+            return self._forward(x, [cache for (cache,) in state.caches], mask, weights=False).logits
         except BaseException:
             state.rewind(start)
             raise
 
-    def _through(self, x: Tensor, caches: list[Any], real: Tensor | None, weights: bool) -> Predicted:
-        n, n_k = x.shape[-2], x.shape[-2] + (0 if caches[0] is None else caches[0].length)
-        options = {"mask": real, "causal": True, "weights": weights}
+    def _forward(self, x: Tensor, caches: list[Any], mask: Tensor | None, weights: bool) -> LMOutput:
+        n = x.shape[-2]
+        n_k = n if caches[0] is None else n + caches[0].length
+        options = {"mask": mask, "causal": True, "weights": weights}
         options |= self.positional.attention_options(n, n_k, like=x)
         alphas = []
         for layer, cache in zip(self.layers, caches, strict=True):
             x, alpha = layer(x, cache=cache, **options)
             alphas.append(alpha)
-        return Predicted(self.out(self.norm(x)), alphas)
+        return LMOutput(self.lm_head(self.norm(x)), alphas)
 
     def _check(self, tokens: Tensor, n_new: int = 0) -> None:
         check_tokens("tokens", tokens, self.config.n_tokens)
-        if (n := tokens.shape[1] + n_new) > self.config.n_max:
+        n = tokens.shape[1] + n_new
+        if n > self.config.n_max:
             raise ValueError(f"tokens must be at most n_max = {self.config.n_max} in all; got {n}")

@@ -42,10 +42,13 @@ class InContext(nn.Module):
         self, d_x: int, d_y: int, *, d_model: int = 24, n_heads: int = 2, n_layers: int = 3, d_ff: int = 48
     ) -> None:
         super().__init__()
-        self.d_x, self.d_y = check_at_least_one("d_x", d_x), check_at_least_one("d_y", d_y)
+        self.d_x = check_at_least_one("d_x", d_x)
+        self.d_y = check_at_least_one("d_y", d_y)
         layers = (EncoderLayer(d_model, n_heads, d_ff) for _ in range(check_at_least_one("n_layers", n_layers)))
-        self.embedding, self.layers = nn.Linear(2 * d_x + d_y + 1, d_model), nn.ModuleList(layers)
-        self.norm, self.out = nn.LayerNorm(d_model), nn.Linear(d_model, d_y)
+        self.embedding = nn.Linear(2 * d_x + d_y + 1, d_model)
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(d_model)
+        self.out = nn.Linear(d_model, d_y)
 
     def forward(
         self, x: Float[Tensor, "batch n d_x"], y: Float[Tensor, "batch n d_y"]

@@ -112,13 +112,20 @@ class FromHuggingFace:
         not what it should be: a tensor that is missing, of another shape, or not wanted is named, and nothing is
         loaded.
         """
+        if isinstance(folder, str) and not Path(folder).exists():
+            raise FileNotFoundError(
+                f"folder must be there; there is no folder {folder}. Nothing is fetched: put {CONFIG} and {WEIGHTS} "
+                f"of a published model into one, or give a model of transformers to {cls.__name__}.from_huggingface. "
+                "What comes with attnlib is read by attnlib.models.pretrained"
+            )
         folder = check_folder("folder", folder)
+        for name, what in ((CONFIG, "say what the model is"), (WEIGHTS, "hold all weights in one safetensors file")):
+            if not (folder / name).exists():
+                raise FileNotFoundError(f"{folder / name} must {what}; there is none")
         try:
             settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{folder / CONFIG} must be JSON; {error}") from None
-        if not (folder / WEIGHTS).exists():
-            raise FileNotFoundError(f"{folder / WEIGHTS} must hold all weights in one safetensors file; there is none")
         tensors, _ = read(folder / WEIGHTS)
         blueprint = cls._blueprint(settings, tensors, str(folder / CONFIG))
         model = cls._filled(blueprint, tensors, torch.float32, str(folder / WEIGHTS))

@@ -60,13 +60,13 @@ def bert(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
         ends = ("attention.output.dense", "attention.output.LayerNorm", "intermediate.dense", "output.dense")
         parts |= _post_norm_layer(i, query_key_value, *(f"{layer}.{end}" for end in (*ends, "output.LayerNorm")))
     if config.pooler:
-        parts |= both("pool", "pooler.dense")
+        parts |= both("pooler", "pooler.dense")
     if config.sentence_head:
-        parts |= both("relate", "cls.seq_relationship")
+        parts |= both("next_sentence_head", "cls.seq_relationship")
     if config.masked_head:
-        parts |= both("transform", "cls.predictions.transform.dense")
-        parts |= both("transform_norm", "cls.predictions.transform.LayerNorm")
-        parts["out.bias"] = Part(("cls.predictions.bias",))
+        parts |= both("mlm_head.dense", "cls.predictions.transform.dense")
+        parts |= both("mlm_head.norm", "cls.predictions.transform.LayerNorm")
+        parts["mlm_head.decoder.bias"] = Part(("cls.predictions.bias",))
     renamed = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
     return Blueprint(config, parts, "bert.", _bert_copies("cls.predictions"), renamed)
 
@@ -83,15 +83,15 @@ def albert(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
     layer = "encoder.albert_layer_groups.0.albert_layers.0"
     query_key_value = [f"{layer}.attention.{name}" for name in ("query", "key", "value")]
     ends = ("attention.dense", "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm")
-    parts = _bert_embeddings("embeddings") | both("widen", "encoder.embedding_hidden_mapping_in")
+    parts = _bert_embeddings("embeddings") | both("embedding_projection", "encoder.embedding_hidden_mapping_in")
     parts |= _post_norm_layer(0, query_key_value, *(f"{layer}.{end}" for end in ends))
     if config.pooler:
-        parts |= both("pool", "pooler")
+        parts |= both("pooler", "pooler")
     if config.sentence_head:
-        parts |= both("relate", "sop_classifier.classifier")
+        parts |= both("next_sentence_head", "sop_classifier.classifier")
     if config.masked_head:
-        parts |= both("transform", "predictions.dense") | both("transform_norm", "predictions.LayerNorm")
-        parts["out.bias"] = Part(("predictions.bias",))
+        parts |= both("mlm_head.dense", "predictions.dense") | both("mlm_head.norm", "predictions.LayerNorm")
+        parts["mlm_head.decoder.bias"] = Part(("predictions.bias",))
     return Blueprint(config, parts, "albert.", _bert_copies("predictions"))
 
 
@@ -122,7 +122,11 @@ def _there(heads: dict[str, str], names: Collection[str]) -> dict[str, bool]:
 
 
 def _bert_embeddings(theirs: str) -> dict[str, Part]:
-    tables = {"table": "word_embeddings", "positions": "position_embeddings", "segments": "token_type_embeddings"}
+    tables = {
+        "token_embedding": "word_embeddings",
+        "positions": "position_embeddings",
+        "segments": "token_type_embeddings",
+    }
     parts = {f"{ours}.weight": Part((f"{theirs}.{name}.weight",)) for ours, name in tables.items()}
     return parts | both("norm", f"{theirs}.LayerNorm")
 
@@ -165,9 +169,9 @@ def t5(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
         start=settings.get("decoder_start_token_id") or settings.get("pad_token_id") or 0,
         end=settings.get("eos_token_id", 1),
     )
-    parts = {"source_embedding.table.weight": Part(("shared.weight",))}
+    parts = {"source_embedding.token_embedding.weight": Part(("shared.weight",))}
     if not tied:
-        parts["out.weight"] = Part(("lm_head.weight",))
+        parts["lm_head.weight"] = Part(("lm_head.weight",))
     for side, table in (("encoder", "source_embedding"), ("decoder", "target_embedding")):
         first = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
         parts[f"{table}.positional.relative.weight"] = Part((first,))
@@ -215,7 +219,7 @@ def gpt2(settings: dict[str, Any], names: Collection[str] = ()) -> Blueprint:
         eps=settings.get("layer_norm_epsilon", 1e-5),
         end=settings.get("eos_token_id") if (settings.get("eos_token_id") or 0) < settings["vocab_size"] else None,
     )
-    parts = {"table.weight": Part(("wte.weight",)), "positional.learned.weight": Part(("wpe.weight",))}
+    parts = {"token_embedding.weight": Part(("wte.weight",)), "positional.learned.weight": Part(("wpe.weight",))}
     for i in range(config.n_layers):
         ours, theirs = f"layers.{i}", f"h.{i}"
         parts |= both(f"{ours}.self_attention_residual.norm", f"{theirs}.ln_1")

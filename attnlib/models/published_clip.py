@@ -57,7 +57,7 @@ def clip(settings: dict[str, Any], names: Collection[str]) -> Blueprint:
     )
     parts = {
         "log_scale": Part(("logit_scale",)),
-        "text.table.weight": Part(("text_model.embeddings.token_embedding.weight",)),
+        "text.token_embedding.weight": Part(("text_model.embeddings.token_embedding.weight",)),
         "text.positions.weight": Part(("text_model.embeddings.position_embedding.weight",)),
         "text.project.weight": Part(("text_projection.weight",)),
         "pictures.first": Part(("vision_model.embeddings.class_embedding",)),

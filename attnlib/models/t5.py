@@ -42,7 +42,7 @@ class T5(FromHuggingFace, Transformer):
         super().__init__(config)
         # Without a root in the scores, it is in the queries' first weights; those of a table are as large as rows are.
         for name, weight in self.named_parameters():
-            if name.endswith("table.weight"):
+            if name.endswith("token_embedding.weight"):
                 nn.init.normal_(weight, std=1.0)
         for module in self.modules():
             if hasattr(module, "sizes"):

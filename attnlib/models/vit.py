@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import check_floats
+from attnlib._renamed import moved
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.picture_configs import ViTConfig
 from attnlib.models.published_pictures import vit
@@ -19,13 +20,15 @@ from attnlib.nn.layers import EncoderLayer
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Patches", "Seen", "ViT", "check_pictures"]
+__all__ = ["Patches", "ViT", "ViTOutput", "check_pictures"]
+
+__getattr__ = moved(__name__, {"Seen": f"{__name__}.ViTOutput"})
 
 
-class Seen(NamedTuple):
+class ViTOutput(NamedTuple):
     """What `ViT.encode` returns: ``out`` ``(batch, 1 + n, d_model)``, the class token's row first, and the weights.
 
-    >>> Seen._fields
+    >>> ViTOutput._fields
     ('out', 'weights')
     """
 
@@ -88,15 +91,18 @@ class ViT(FromHuggingFace, nn.Module):
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
-        self.config, d = config, config.d_model
-        self.patches, self.drop = Patches(config), nn.Dropout(config.dropout)
+        self.config = config
+        d = config.d_model
+        self.patches = Patches(config)
+        self.drop = nn.Dropout(config.dropout)
         options = {"activation": config.activation, "eps": config.eps, "dropout": config.dropout}
         self.layers = nn.ModuleList(
             EncoderLayer(d, config.n_heads, config.d_ff, **options) for _ in range(config.n_layers)
         )
-        self.norm, self.out = nn.LayerNorm(d, eps=config.eps), nn.Linear(d, config.n_classes)
+        self.norm = nn.LayerNorm(d, eps=config.eps)
+        self.out = nn.Linear(d, config.n_classes)
 
-    def encode(self, pictures: Float[Tensor, "batch channels height width"], *, weights: bool = False) -> Seen:
+    def encode(self, pictures: Float[Tensor, "batch channels height width"], *, weights: bool = False) -> ViTOutput:
         """The rows after the last normalisation, and the weights of every layer if asked for.
 
         Raises ``TypeError`` or ``ValueError`` for pictures of another shape than ``config`` says.
@@ -105,7 +111,7 @@ class ViT(FromHuggingFace, nn.Module):
         for layer in self.layers:
             x, alpha = layer(x, weights=weights)
             alphas.append(alpha)
-        return Seen(self.norm(x), alphas)
+        return ViTOutput(self.norm(x), alphas)
 
     def forward(self, pictures: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch n_classes"]:
         """Logits of the classes, from the class token's row; errors are those of `encode`."""

@@ -20,10 +20,9 @@ import attnlib._needs.torch  # noqa: F401
 from attnlib.nn.cache import Cache
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.feed_forward import FeedForward
-from attnlib.nn.heads import MultiHeadAttention
+from attnlib.nn.heads import MultiHeadAttention, merge_heads, split_heads
 from attnlib.nn.layers import DecoderLayer, EncoderLayer, Residual
 from attnlib.nn.positional import LearnedPositions, Positional, RelativeBias
-from attnlib.nn.projection import merge_heads, split_heads
 from attnlib.nn.recurrent import Seq2Seq
 from attnlib.nn.segments import RelativeAttention, SegmentLayer, Segments, SegmentStack
 from attnlib.nn.stacks import Decoder, Encoder

@@ -26,7 +26,10 @@ class Cache:
     """
 
     def __init__(self, k: Tensor, v: Tensor, *, length: int, frozen: bool = False) -> None:
-        self.k, self.v, self.length, self.frozen = k, v, length, frozen
+        self.k = k
+        self.v = v
+        self.length = length
+        self.frozen = frozen
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], like: Tensor) -> Cache:

@@ -56,7 +56,7 @@ def plan_decoding(decoder: nn.Module) -> Plan | None:
     >>> decoder = Decoder(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).eval()
     >>> plan, memory, row = plan_decoding(decoder), torch.randn(1, 5, 8), torch.randn(1, 1, 8)
     >>> with torch.no_grad():
-    ...     caches = [layer.remember(memory, n_max=3) for layer in decoder.layers]
+    ...     caches = [layer.prefill(memory, n_max=3) for layer in decoder.layers]
     ...     torch.allclose(plan(row, caches), decoder(row, memory)[0], atol=1e-6)
     True
     """
@@ -72,9 +72,10 @@ def plan_decoding(decoder: nn.Module) -> Plan | None:
         bias: Float[Tensor, "n_heads 1 n_k"] | None,
         rotate: Callable[..., Tensor] | None,
     ) -> Tensor | None:
-        real, seen = None if memory_mask is None else memory_mask[:, None], []  # (batch, 1, 1, n_memory)
-        for (attend, cross, feed), (own, remembered) in zip(layers, caches, strict=True):
-            x = feed(cross(attend(x, seen, own, bias, rotate), seen, remembered, real))
+        mask = None if memory_mask is None else memory_mask[:, None]  # (batch, 1, 1, n_memory)
+        seen: list[Tensor] = []
+        for (attend, cross, feed), (cache, memory_cache) in zip(layers, caches, strict=True):
+            x = feed(cross(attend(x, seen, cache, bias, rotate), seen, memory_cache, mask))
         first, out = torch.cat(seen, dim=1), norm(x)
         return out if isfinite(out.sum().item()) and int(first.count_nonzero()) == first.numel() else None
 

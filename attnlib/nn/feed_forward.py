@@ -56,9 +56,11 @@ class FeedForward(nn.Module):
         check_at_least_one("d_ff", d_ff)
         check_share("dropout", dropout)
         check_one_of("activation", activation, ACTIVATIONS)
-        self.activation, self.gated = ACTIVATIONS[activation], activation in GATED
+        self.activation = ACTIVATIONS[activation]
+        self.gated = activation in GATED
         self.linear1 = nn.Linear(d_model, d_ff * (2 if self.gated else 1), bias=bias)
-        self.linear2, self.drop = nn.Linear(d_ff, d_model, bias=bias), nn.Dropout(dropout)
+        self.linear2 = nn.Linear(d_ff, d_model, bias=bias)
+        self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
         """The network, position by position."""

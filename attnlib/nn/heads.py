@@ -6,26 +6,135 @@ r"""Several attentions side by side, each with its own view of queries, keys and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Never
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
-from attnlib._checks import check_at_least_one, check_floats, check_share
+from attnlib._arrays import Array
+from attnlib._checks import check_at_least_one, check_floats, check_share, check_words
+from attnlib._renamed import renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.cache import Cache
 from attnlib.nn.from_torch import attention_arguments, copy_linear
-from attnlib.nn.grouped import grouped_attention
-from attnlib.nn.projection import merge_heads, project_heads
 from attnlib.patterns import Pattern, mapped
 from attnlib.scores import scaled_dot
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Bool, Float, Shaped
 
-__all__ = ["MultiHeadAttention"]
+__all__ = ["MultiHeadAttention", "merge_heads", "split_heads"]
+
+
+def split_heads(x: Shaped[Array, "... n d"], n_heads: int) -> Shaped[Array, "... n_heads n d_head"]:
+    r"""Cut every row into ``n_heads`` pieces, and put the heads before the positions.
+
+    .. math:: x_{h, i, c} = x_{i,\, h \cdot d_{\text{head}} + c}
+
+    A reshape gives ``(..., n, n_heads, d_head)``, in which a head is a piece of a row; only then do the axes
+    change places. Reshaping to ``(..., n_heads, n, d_head)`` at once would mix the positions.
+
+    Raises ``ValueError`` when ``x`` has no two axes or ``n_heads`` does not divide its last.
+
+    Source: Vaswani et al. (2017), section 3.2.2.
+
+    >>> import numpy as np
+    >>> split_heads(np.array([[1, 2, 3, 4], [5, 6, 7, 8]]), n_heads=2)
+    array([[[1, 2],
+            [5, 6]],
+    <BLANKLINE>
+           [[3, 4],
+            [7, 8]]])
+    """
+    check_at_least_one("n_heads", n_heads)
+    if x.ndim < 2 or x.shape[-1] % n_heads:
+        raise ValueError(
+            f"x must have shape (..., n, d) with d a multiple of n_heads = {n_heads}; got {tuple(x.shape)}"
+        )
+    # (..., n, d) -> (..., n, n_heads, d_head) -> (..., n_heads, n, d_head)
+    return x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).swapaxes(-3, -2)
+
+
+def merge_heads(x: Shaped[Array, "... n_heads n d_head"]) -> Shaped[Array, "... n d"]:
+    r"""The heads' rows end to end: `split_heads` undone.
+
+    .. math:: x_i = [x_{1,i}, \ldots, x_{H,i}]
+
+    Raises ``ValueError`` when ``x`` has fewer than three axes.
+
+    Source: Vaswani et al. (2017), section 3.2.2, *Concat*.
+
+    >>> import numpy as np
+    >>> x = np.arange(6.0).reshape(1, 6)
+    >>> bool((merge_heads(split_heads(x, 3)) == x).all())
+    True
+    """
+    if x.ndim < 3:
+        raise ValueError(f"x must have shape (..., n_heads, n, d_head); got {tuple(x.shape)}")
+    x = x.swapaxes(-3, -2)  # (..., n_heads, n, d_head) -> (..., n, n_heads, d_head)
+    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
+
+
+QUERIES, KEYS, VALUES, KEYS_VALUES = slice(0, 1), slice(1, 2), slice(2, 3), slice(1, 3)  # of in_proj
+
+
+def project_heads(
+    in_proj: nn.Module, sizes: Sequence[int], d_head: int, x: Float[Tensor, "... n d_model"], part: slice = slice(3)
+) -> list[Float[Tensor, "... heads n d_head"]]:
+    """Queries, keys and values of all heads, or a ``part`` of these three, whose widths in ``in_proj`` are ``sizes``.
+
+    >>> q, k, v = project_heads(nn.Linear(8, 12), [8, 2, 2], 2, torch.randn(3, 5, 8))
+    >>> q.shape, k.shape
+    (torch.Size([3, 4, 5, 2]), torch.Size([3, 1, 5, 2]))
+    """
+    own = sizes[part]
+    if len(own) == 3 or type(in_proj) is not nn.Linear or in_proj._forward_hooks or in_proj._forward_pre_hooks:
+        # All three, since a hook, or a module in its place, may do more than its weights say.
+        rows = in_proj(x).split(sizes, dim=-1)[part]
+    else:
+        cut = slice(sum(sizes[: part.start]), sum(sizes[: part.stop]))
+        rows = linear(x, in_proj.weight[cut], None if in_proj.bias is None else in_proj.bias[cut]).split(own, dim=-1)
+    # (..., n, heads * d_head) -> (..., n, heads, d_head) -> (..., heads, n, d_head)
+    return [y.view(*y.shape[:-1], y.shape[-1] // d_head, d_head).transpose(-3, -2) for y in rows]
+
+
+def grouped_attention(
+    attend: Callable[..., Attended],
+    q: Float[Tensor, "... n_heads n_q d"],
+    k: Float[Tensor, "... n_kv_heads n_k d"],
+    v: Float[Tensor, "... n_kv_heads n_k d_v"],
+    mask: Bool[Tensor, "... n_heads n_q n_k"] | Pattern | None = None,
+    bias: Float[Tensor, "... n_heads n_q n_k"] | None = None,
+    **options: Any,
+) -> Attended:
+    r"""`attnlib.attention` for ``n_heads`` heads of queries and ``n_kv_heads`` of keys and values, a group for each.
+
+    .. math:: \text{head}_h = \text{Attention}(Q_h, K_{\lfloor h / g \rfloor}, V_{\lfloor h / g \rfloor}), \qquad
+              g = n_\text{heads} / n_\text{kv heads}
+
+    Keys and values are not copied: they get an axis of one for the group, and broadcast. ``attend`` is what takes
+    them, with the ``options``.
+
+    Source: Ainslie et al. (2023), section 2.2.
+
+    >>> q, k = torch.randn(2, 4, 5, 8), torch.randn(2, 2, 7, 8)
+    >>> grouped_attention(attention, q, k, k).weights.shape
+    torch.Size([2, 4, 5, 7])
+    """
+    n_heads, n_kv_heads = q.shape[-3], k.shape[-3]
+
+    def by_group(x: Tensor | None) -> Tensor | None:  # (..., n_heads, n, n) -> (..., n_kv_heads, group, n, n)
+        if x is None or x.ndim < 3:
+            return x
+        return x.unflatten(-3, (n_kv_heads, n_heads // n_kv_heads)) if x.shape[-3] == n_heads else x.unsqueeze(-3)
+
+    k, v = k.unsqueeze(-3), v.unsqueeze(-3)  # (..., n_kv_heads, 1, n_k, d)
+    out, alpha = attend(by_group(q), k, v, mask=mapped(by_group, mask), bias=by_group(bias), **options)
+    # (..., n_kv_heads, group, n_q, d) -> (..., n_heads, n_q, d)
+    return Attended(out.flatten(-4, -3), None if alpha is None else alpha.flatten(-4, -3))
 
 
 class MultiHeadAttention(nn.Module):
@@ -80,13 +189,16 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
+        **_others: Never,
     ) -> None:
         super().__init__()
+        check_words("MultiHeadAttention", _others)
         check_at_least_one("d_model", d_model)
         check_at_least_one("n_heads", n_heads)
         if d_head is None and d_model % n_heads:
             raise ValueError(f"n_heads must divide d_model = {d_model}, or d_head be given; got {n_heads}")
-        self.d_model, self.n_heads = d_model, n_heads
+        self.d_model = d_model
+        self.n_heads = n_heads
         self.d_head = check_at_least_one("d_head", d_model // n_heads if d_head is None else d_head)
         self.n_kv_heads = check_at_least_one("n_kv_heads", n_heads if n_kv_heads is None else n_kv_heads)
         if n_heads % self.n_kv_heads:
@@ -94,7 +206,9 @@ class MultiHeadAttention(nn.Module):
         check_share("dropout", dropout)
         if not callable(score):
             raise TypeError(f"score must be a function of q and k, as in attnlib.scores; got {score!r}")
-        self.dropout, self.score = dropout, score
+        self.dropout = dropout
+        self.score = score
+
         self.sizes = [self.d_head * heads for heads in (n_heads, self.n_kv_heads, self.n_kv_heads)]
         self.in_proj = nn.Linear(d_model, sum(self.sizes), bias=bias)
         self.out_proj = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
@@ -144,6 +258,7 @@ class MultiHeadAttention(nn.Module):
         rotate: Callable[..., Tensor] | None = None,
         cache: Cache | None = None,
         weights: bool = False,
+        **_others: Never,
     ) -> Attended[Tensor, Tensor | None]:
         r"""Attend from ``x_q`` to ``x_k`` (to itself unless given), and take the values from ``x_v`` (``x_k``).
 
@@ -164,7 +279,7 @@ class MultiHeadAttention(nn.Module):
             Applied to queries and keys after the split, as ``rotate(q, start=position of the first)``.
         cache
             From `new_cache`: the new keys and values join those of earlier calls, and the queries attend to all.
-            From `remember`: they attend to what is remembered, and ``x_k`` is left out.
+            From `prefill`: they attend to what it has read, and ``x_k`` is left out.
         weights
             True returns the weights too, ``(..., n_heads, n_q, n_k)``.
 
@@ -176,21 +291,30 @@ class MultiHeadAttention(nn.Module):
         >>> layer(words, picture).out.shape
         torch.Size([2, 5, 8])
         """
+        if _others:
+            check_words("MultiHeadAttention", _others)
         self._check(x_q=x_q, x_k=x_k, x_v=x_v)
         start = 0 if cache is None else cache.length
         q, k, v = self._queries_keys_values(x_q, x_k, x_v, rotate, cache)  # (..., heads, n, d_head)
         if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
             mask = mapped(lambda m: m[..., None, :, :], mask)  # (..., 1, n_q, n_k): the same for every head
-        options = {"causal": causal, "dropout": self.dropout if self.training else 0.0, "weights": weights}
+        options = {
+            "score": self.score,
+            "causal": causal,
+            "dropout": self.dropout if self.training else 0.0,
+            "weights": weights,
+        }
         try:
-            out, alpha = grouped_attention(
-                q, k, v, mask=mask, bias=bias, score=self.score, attend=self.attend, **options
-            )
+            if self.n_heads == self.n_kv_heads:
+                out, alpha = self.attend(q, k, v, mask=mask, bias=bias, **options)
+            else:
+                out, alpha = grouped_attention(self.attend, q, k, v, mask, bias, **options)
         except Exception:
             if cache is not None:
                 cache.length = start  # a call that failed was not made
             raise
-        return Attended(self.out_proj(merge_heads(out)), alpha)  # (..., heads, n_q, d_head) -> (..., n_q, d_model)
+        y = out.transpose(-3, -2).flatten(-2)  # (..., heads, n_q, d_head) -> (..., n_q, heads * d_head)
+        return Attended(self.out_proj(y), alpha)
 
     if TYPE_CHECKING:
         __call__ = forward  # torch's takes and gives anything
@@ -206,19 +330,22 @@ class MultiHeadAttention(nn.Module):
         Cache(3 of 6 positions, 2 heads of 4)
         """
         lead = tuple(batch) if isinstance(batch, tuple | list) else (check_at_least_one("batch", batch),)
-        return Cache.empty((*lead, self.n_kv_heads, n_max, self.d_head), like=self.out_proj.weight)
+        like = next(self.parameters(), torch.empty(0))  # what stands in place of a projection may have none
+        return Cache.empty((*lead, self.n_kv_heads, n_max, self.d_head), like=like)
 
-    def remember(self, x_k: Float[Tensor, "... n_k d_model"]) -> Cache:
+    def prefill(self, x_k: Float[Tensor, "... n_k d_model"]) -> Cache:
         """The keys and values of ``x_k``, computed once, for cross-attention at every step of a decoder.
 
         >>> layer, source = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
-        >>> cache, step = layer.remember(source), torch.randn(1, 1, 8)
+        >>> cache, step = layer.prefill(source), torch.randn(1, 1, 8)
         >>> torch.allclose(layer(step, cache=cache).out, layer(step, source).out, atol=1e-6)
         True
         """
         self._check(x_k=x_k)
-        k, v = self._projected((None, 1), (x_k, 2))
+        k, v = self._project(x_k, KEYS_VALUES)
         return Cache(k, v, length=x_k.shape[-2], frozen=True)
+
+    remember = renamed("prefill")
 
     def without(self, *heads: int) -> MultiHeadAttention:
         """A copy in which these heads contribute nothing: their rows of ``w_o`` are zero.
@@ -268,29 +395,35 @@ class MultiHeadAttention(nn.Module):
         """Projected, split into heads, turned, and those of earlier calls before the new ones."""
         if cache is not None and cache.frozen:
             if not (x_k is None and x_v is None and rotate is None):
-                raise ValueError("x_k, x_v and rotate must be left out with a cache from `remember`; got one of them")
-            (q,) = self._projected((x_q, 1), (None, 2))
+                raise ValueError("x_k, x_v and rotate must be left out with a cache from `prefill`; got one of them")
+            (q,) = self._project(x_q, QUERIES)
             return q, *cache.contents()
         x_k = x_q if x_k is None else x_k
         x_v = x_k if x_v is None else x_v
         if x_q is x_k is x_v:
-            q, k, v = self._projected((x_q, 3))
+            q, k, v = self._project(x_q)
         else:
-            q, k, v = self._projected((x_q, 1), *([(x_k, 2)] if x_k is x_v else [(x_k, 1), (x_v, 1)]))
+            (q,) = self._project(x_q, QUERIES)
+            if x_k is x_v:
+                k, v = self._project(x_k, KEYS_VALUES)
+            else:
+                (k,), (v,) = self._project(x_k, KEYS), self._project(x_v, VALUES)
         if rotate is not None:
             start = 0 if cache is None else cache.length
             q, k = rotate(q, start=start), rotate(k, start=start)
         return (q, k, v) if cache is None else (q, *cache.extend(k, v))
 
-    def _projected(self, *inputs: tuple[Tensor | None, int]) -> list[Tensor]:
-        return project_heads(self.in_proj, self.sizes, self.d_head, *inputs)
+    def _project(self, x: Tensor, part: slice = slice(3)) -> list[Tensor]:
+        return project_heads(self.in_proj, self.sizes, self.d_head, x, part)
 
     def _check(self, **inputs: Tensor | None) -> None:
-        weight = self.out_proj.weight
+        weight = getattr(self.out_proj, "weight", None)
         for name, x in inputs.items():
             if x is None:
                 continue
-            if type(x) is not Tensor or x.dtype != weight.dtype or x.device != weight.device:
+            if not isinstance(weight, Tensor):  # of another module in its place
+                check_floats(**{name: x})
+            elif type(x) is not Tensor or x.dtype != weight.dtype or x.device != weight.device:
                 check_floats(weights=weight, **{name: x})
             if x.ndim < 2 or x.shape[-1] != self.d_model:
                 raise ValueError(f"{name} must have shape (..., n, d_model = {self.d_model}); got {tuple(x.shape)}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch import Tensor, nn
 
 from attnlib._checks import check_one_of
+from attnlib._renamed import moved, renamed
 from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
 from attnlib.nn.feed_forward import FeedForward
@@ -22,8 +23,9 @@ from attnlib.scores import scaled_dot
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
-__all__ = ["NORMS", "Decoded", "DecoderLayer", "EncoderLayer", "Residual"]
+__all__ = ["NORMS", "DecoderLayer", "DecoderLayerOutput", "EncoderLayer", "Residual"]
 
+__getattr__ = moved(__name__, {"Decoded": f"{__name__}.DecoderLayerOutput"})
 NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
 
 
@@ -49,7 +51,9 @@ class Residual(nn.Module):
     ) -> None:
         super().__init__()
         check_one_of("norm", norm, NORMS)
-        self.norm, self.norm_first, self.drop = NORMS[norm](d_model, eps=eps), norm_first, nn.Dropout(dropout)
+        self.norm = NORMS[norm](d_model, eps=eps)
+        self.norm_first = norm_first
+        self.drop = nn.Dropout(dropout)
 
     def before(self, x: Tensor) -> Tensor:
         """What the sublayer gets."""
@@ -94,7 +98,7 @@ class _Layer(nn.Module):
             self.cross_attention_residual = Residual(d_model, **around)
         self.feed_forward_residual = Residual(d_model, **around)
 
-    def _fed_forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
+    def _feed_forward_block(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
         residual = self.feed_forward_residual
         return residual.after(x, self.feed_forward(residual.before(x)))
 
@@ -149,7 +153,7 @@ class EncoderLayer(_Layer):
         h = self.self_attention_residual.before(x)
         attended = self.self_attention(h, weights=weights, **options)
         x = self.self_attention_residual.after(x, attended.out)
-        return Attended(self._fed_forward(x), attended.weights)
+        return Attended(self._feed_forward_block(x), attended.weights)
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer) -> EncoderLayer:
@@ -167,10 +171,10 @@ class EncoderLayer(_Layer):
 
 
 @named
-class Decoded(NamedTuple):
+class DecoderLayerOutput(NamedTuple):
     """What `DecoderLayer` returns: ``out`` ``(..., n, d_model)``, and the weights of both attentions or None.
 
-    >>> Decoded._fields
+    >>> DecoderLayerOutput._fields
     ('out', 'weights', 'cross_weights')
     """
 
@@ -198,7 +202,7 @@ class DecoderLayer(_Layer):
 
     crosses = True
 
-    __call__: Callable[..., Decoded]
+    __call__: Callable[..., DecoderLayerOutput]
 
     def forward(
         self,
@@ -212,8 +216,8 @@ class DecoderLayer(_Layer):
         rotate: Callable[..., Tensor] | None = None,
         caches: tuple[Cache, Cache] | None = None,
         weights: bool = False,
-    ) -> Decoded:
-        """One layer. ``caches`` are the growing one of its self-attention and the remembered memory, from `remember`.
+    ) -> DecoderLayerOutput:
+        """One layer. ``caches`` are the growing one of its self-attention and that of the memory, from `prefill`.
 
         With them ``x`` holds the new positions only, and ``memory`` is left out.
 
@@ -223,20 +227,22 @@ class DecoderLayer(_Layer):
             raise ValueError(
                 f"memory must be given, or caches in its place; got {'neither' if memory is None else 'both'}"
             )
-        own, remembered = caches or (None, None)
+        cache, memory_cache = caches or (None, None)
         options = {"mask": mask, "causal": causal, "bias": bias, "rotate": rotate}
         h = self.self_attention_residual.before(x)
-        attended = self.self_attention(h, cache=own, weights=weights, **options)
+        attended = self.self_attention(h, cache=cache, weights=weights, **options)
         x = self.self_attention_residual.after(x, attended.out)
         h = self.cross_attention_residual.before(x)
-        crossed = self.cross_attention(h, memory, mask=memory_mask, cache=remembered, weights=weights)
+        crossed = self.cross_attention(h, memory, mask=memory_mask, cache=memory_cache, weights=weights)
         x = self.cross_attention_residual.after(x, crossed.out)
-        return Decoded(self._fed_forward(x), attended.weights, crossed.weights)
+        return DecoderLayerOutput(self._feed_forward_block(x), attended.weights, crossed.weights)
 
-    def remember(self, memory: Float[Tensor, "batch n_memory d_model"], n_max: int) -> tuple[Cache, Cache]:
+    def prefill(self, memory: Float[Tensor, "batch n_memory d_model"], n_max: int) -> tuple[Cache, Cache]:
         """The caches for decoding up to ``n_max`` positions from ``memory``."""
         own = self.self_attention.new_cache(tuple(memory.shape[:-2]), n_max)
-        return own, self.cross_attention.remember(memory)
+        return own, self.cross_attention.prefill(memory)
+
+    remember = renamed("prefill")
 
     @classmethod
     def from_torch(cls, module: nn.TransformerDecoderLayer) -> DecoderLayer:

@@ -112,7 +112,9 @@ class Positional(nn.Module):
         max_distance: int = 128,
     ) -> None:
         super().__init__()
-        self.kind, self.d_model, self.n_heads = kind, d_model, n_heads
+        self.kind = kind
+        self.d_model = d_model
+        self.n_heads = n_heads
         self.table: Tensor | None = None  # no part of the model's state
         if kind == "learned":
             self.learned = LearnedPositions(n_max, d_model)

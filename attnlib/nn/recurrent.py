@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib._checks import check_at_least_one, check_one_of
+from attnlib._checks import check_at_least_one, check_one_of, no_generate
+from attnlib._renamed import moved, renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.data.text import PAD
 from attnlib.masks import padding
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Seq2Seq"]
 
+__getattr__ = moved(__name__, {"Predicted": f"{__name__}.Seq2SeqOutput"})
 CELLS = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}
 
 
@@ -64,10 +66,10 @@ class RecurrentState:
         return RecurrentState(memory, tuple(x[:, rows] for x in self.hidden) if pair else self.hidden[:, rows])
 
 
-class Predicted(NamedTuple):
+class Seq2SeqOutput(NamedTuple):
     """``logits`` ``(batch, n_target, vocabulary)``; ``weights`` ``(batch, n_target, n_source)``, or None.
 
-    >>> Predicted._fields
+    >>> Seq2SeqOutput._fields
     ('logits', 'weights')
     """
 
@@ -133,7 +135,8 @@ class Seq2Seq(nn.Module):
         check_one_of("score", score, (None, "additive", "dot", "general"))
         if bidirectional and d_model % 2:
             raise ValueError(f"d_model must be even for bidirectional, half for each direction; got {d_model}")
-        self.d_model, self.attend = d_model, attend
+        self.d_model = d_model
+        self.attend = attend
         self.score = {None: None, "bahdanau": score or "additive", "luong": score or "general"}[attend]
         self.embed_source = nn.Embedding(n_source, d_model)
         self.embed_target = nn.Embedding(n_target, d_model)
@@ -144,7 +147,7 @@ class Seq2Seq(nn.Module):
         shapes = {"additive": ("w_q", "w_k", "w"), "general": ("w",)}.get(self.score, ())
         for name in shapes:
             vector = self.score == "additive" and name == "w"
-            setattr(self, name, _drawn(1 if vector else d_model, d_model, vector))
+            setattr(self, name, _init_weight(1 if vector else d_model, d_model, vector))
         self.join = nn.Linear(2 * d_model, d_model)
         self.out = nn.Linear(d_model, n_target)
 
@@ -153,7 +156,7 @@ class Seq2Seq(nn.Module):
         source: Int[Tensor, "batch n_source"],
         lengths: Sequence[int] | Int[Tensor, " batch"] | None,
         target_in: Int[Tensor, "batch n_target"],
-    ) -> Predicted:
+    ) -> Seq2SeqOutput:
         """The logits of every next token, given the tokens before it (teacher forcing; see `shift_right`).
 
         ``lengths`` says how many tokens of each source are real; None, all of them.
@@ -165,8 +168,8 @@ class Seq2Seq(nn.Module):
         memory = self.encode(source, lengths)
         if len(target_in) != len(source):
             raise ValueError(f"target_in must have the batch of source, {len(source)}; got {len(target_in)}")
-        logits, weights, _ = self._write(target_in, self._first_state(memory), memory)
-        return Predicted(logits, weights)
+        logits, weights, _ = self._decode(target_in, self._first_state(memory), memory)
+        return Seq2SeqOutput(logits, weights)
 
     def encode(
         self, source: Int[Tensor, "batch n_source"], lengths: Sequence[int] | Int[Tensor, " batch"] | None = None
@@ -192,24 +195,29 @@ class Seq2Seq(nn.Module):
         return Memory(states, last, padding(whole, n, like=states) if min(whole) < n else None)
 
     @torch.no_grad()
-    def remember(self, source: Int[Tensor, "batch n_source"], n_max: int = 0) -> RecurrentState:
+    def prefill(self, source: Int[Tensor, "batch n_source"], n_max: int = 0) -> RecurrentState:
         """Read a source, in which `PAD` is padding, for `attnlib.decoding`. No room is needed, whatever ``n_max``."""
         check_tokens("source", source)
-        if ((real := source != PAD)[:, 1:] > real[:, :-1]).any():
+        mask = source != PAD
+        if (mask[:, 1:] > mask[:, :-1]).any():
             raise ValueError(f"source must have its padding, {PAD}, at the end; got some before a token")
-        if not real.any(1).all():
+        if not mask.any(1).all():
             raise ValueError(f"source must have a token in each row; got only padding, {PAD}, in one")
-        return RecurrentState(memory := self.encode(source, real.sum(1)), self._first_state(memory))
+        memory = self.encode(source, mask.sum(1))
+        return RecurrentState(memory, self._first_state(memory))
+
+    remember = renamed("prefill")
+    generate = no_generate
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: RecurrentState) -> Float[Tensor, "batch n n_target"]:
         """Logits after each of the next ``tokens``, which ``state`` has then read."""
         check_tokens("tokens", tokens, self.embed_target.num_embeddings)
         if not isinstance(state, RecurrentState):
-            raise TypeError(f"state must be what `remember` returned; got {type(state).__name__}")
+            raise TypeError(f"state must be what `prefill` returned; got {type(state).__name__}")
         if len(tokens) != len(state.memory.last):
             raise ValueError(f"tokens must have a row for each of {len(state.memory.last)} sources; got {len(tokens)}")
-        logits, _, state.hidden = self._write(tokens, state.hidden, state.memory)
+        logits, _, state.hidden = self._decode(tokens, state.hidden, state.memory)
         return logits
 
     def _first_state(self, memory: Memory) -> Hidden:
@@ -218,14 +226,14 @@ class Seq2Seq(nn.Module):
         pieces = tuple(piece.contiguous() for piece in pieces)
         return pieces if len(pieces) == 2 else pieces[0]
 
-    def _write(self, tokens: Tensor, state: Hidden, memory: Memory) -> tuple[Tensor, Tensor | None, Hidden]:
+    def _decode(self, tokens: Tensor, state: Hidden, memory: Memory) -> tuple[Tensor, Tensor | None, Hidden]:
         """Logits and weights for every one of ``tokens``, read from ``state`` on, and the state after them."""
         x, weights = self.embed_target(tokens), None
         if self.attend == "bahdanau":
             states, contexts, weights, state = self._step_by_step(x, state, memory)
         elif self.attend == "luong":  # no step needs the context of another, so all attend at once
             states, state = self.decoder(x, state)
-            contexts, weights = self._ask(states, memory)
+            contexts, weights = self._attend(states, memory)
         else:
             contexts = memory.last.expand(-1, x.shape[1], -1)  # (batch, 1, d_model) -> (batch, n_target, d_model)
             states, state = self.decoder(torch.cat([x, contexts], -1), state)
@@ -235,12 +243,12 @@ class Seq2Seq(nn.Module):
         steps = []
         for now in x.split(1, dim=1):
             # (1, batch, d_model) -> (batch, 1, d_model)
-            context, weights = self._ask(_hidden(state).transpose(0, 1), memory)
+            context, weights = self._attend(_hidden(state).transpose(0, 1), memory)
             after, state = self.decoder(torch.cat([now, context], -1), state)
             steps.append((after, context, weights))
         return *(torch.cat(parts, 1) for parts in zip(*steps, strict=True)), state
 
-    def _ask(self, queries: Float[Tensor, "batch n_q d_model"], memory: Memory) -> Attended:
+    def _attend(self, queries: Float[Tensor, "batch n_q d_model"], memory: Memory) -> Attended:
         return attention(queries, memory.states, memory.states, score=self._score(), mask=memory.mask)
 
     def _score(self) -> Callable[[Tensor, Tensor], Tensor]:
@@ -254,6 +262,6 @@ def _hidden(state: Hidden) -> Tensor:
     return state[0] if isinstance(state, tuple) else state
 
 
-def _drawn(rows: int, columns: int, vector: bool) -> nn.Parameter:
+def _init_weight(rows: int, columns: int, vector: bool) -> nn.Parameter:
     w = nn.init.xavier_uniform_(torch.empty(rows, columns))
     return nn.Parameter(w[0] if vector else w)

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from attnlib._checks import check_at_least_one, check_floats, check_share, check_size
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.feed_forward import FeedForward
+from attnlib.nn.heads import KEYS_VALUES, QUERIES, project_heads
 from attnlib.nn.layers import Residual
-from attnlib.nn.projection import merge_heads, project_heads, split_heads
 from attnlib.positions import sinusoidal
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class RelativeAttention(nn.Module):
         if d_head is None and d_model % n_heads:
             raise ValueError(f"n_heads must divide d_model = {d_model}, or d_head be given; got {n_heads}")
         check_share("dropout", dropout)
-        self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
+        self.d_model = d_model
+        self.n_heads = n_heads
+        self.dropout = dropout
         self.d_head = check_at_least_one("d_head", d_model // n_heads if d_head is None else d_head)
         width = n_heads * self.d_head
         self.in_proj = nn.Linear(d_model, 3 * width, bias=bias)
@@ -90,13 +92,16 @@ class RelativeAttention(nn.Module):
         _check(self.d_model, self.out_proj.weight, x=x, memory=memory)
         context = x if memory is None else torch.cat([memory, x], dim=-2)
         sizes = [self.n_heads * self.d_head] * 3
-        q, k, v = project_heads(self.in_proj, sizes, self.d_head, (x, 1), (context, 2))  # (..., heads, n, d_head)
+        (q,) = project_heads(self.in_proj, sizes, self.d_head, x, QUERIES)  # (..., heads, n, d_head)
+        k, v = project_heads(self.in_proj, sizes, self.d_head, context, KEYS_VALUES)
         codes = sinusoidal(context.shape[-2], self.d_model, like=x)  # row t is that of distance t
-        r = split_heads(self.position_proj(codes), self.n_heads)  # (heads, n_memory + n, d_head)
+        r = self.position_proj(codes).view(-1, self.n_heads, self.d_head)
+        r = r.transpose(0, 1)  # (n_memory + n, heads, d_head) -> (heads, n_memory + n, d_head)
         bias = _by_pair((q + self.v) @ r.mT / self.d_head**0.5)
         options = {"dropout": self.dropout if self.training else 0.0, "weights": weights}
         out, alpha = attention(q + self.u, k, v, causal=True, bias=bias, **options)
-        return Attended(self.out_proj(merge_heads(out)), alpha)  # (..., heads, n, d_head) -> (..., n, d_model)
+        out = out.transpose(-3, -2).flatten(-2)  # (..., heads, n, d_head) -> (..., n, heads * d_head)
+        return Attended(self.out_proj(out), alpha)
 
     def extra_repr(self) -> str:
         """The sizes, for `print`."""
@@ -181,7 +186,8 @@ class SegmentStack(nn.Module):
     ) -> None:
         super().__init__()
         check_at_least_one("n_layers", n_layers)
-        self.d_model, self.n_memory = d_model, check_size("n_memory", n_memory)
+        self.d_model = d_model
+        self.n_memory = check_size("n_memory", n_memory)
         self.layers = nn.ModuleList(SegmentLayer(d_model, n_heads, d_ff, **options) for _ in range(n_layers))
 
     def forward(self, x: Float[Tensor, "... n d_model"], memory: tuple[Tensor, ...] | None = None) -> Segments:

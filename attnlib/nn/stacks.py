@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attnlib.nn.cache import Cache
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.from_torch import check_module
-from attnlib.nn.layers import NORMS, Decoded, DecoderLayer, EncoderLayer
+from attnlib.nn.layers import NORMS, DecoderLayer, DecoderLayerOutput, EncoderLayer
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -83,7 +83,7 @@ class Decoder(nn.Module):
         *,
         caches: Sequence[tuple[Cache, Cache]] | None = None,
         **options: Any,
-    ) -> tuple[Tensor, list[Decoded]]:
+    ) -> tuple[Tensor, list[DecoderLayerOutput]]:
         """The last layer's output and what each layer returned. Options are those of `DecoderLayer`."""
         decoded = []
         for i, layer in enumerate(self.layers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from attnlib._renamed import renamed
 from attnlib.nn.cache import Cache
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["DecoderState"]
 
 @dataclass
 class DecoderState:
-    """What a decoder keeps: the caches of its layers, and which of the source is ``real``, None if all of it is.
+    """What a decoder keeps: the caches of its layers, and the ``mask`` of the source, True at tokens, None for all.
 
     A layer has a growing cache, and one for the memory if it attends to one.
 
@@ -28,13 +29,14 @@ class DecoderState:
     >>> from attnlib.nn.transformer import Transformer
     >>> from attnlib.nn.config import TransformerConfig
     >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
-    >>> model.remember(torch.tensor([[4, 5, 6]]), n_max=7).length
+    >>> model.prefill(torch.tensor([[4, 5, 6]]), n_max=7).length
     0
     """
 
     caches: list[tuple[Cache, ...]]
-    real: Bool[Tensor, "batch 1 n_source"] | None
+    mask: Bool[Tensor, "batch 1 n_source"] | None
     plan: Plan | None = field(default=None, repr=False, compare=False)
+    real = renamed("mask")
 
     @property
     def length(self) -> int:
@@ -48,11 +50,11 @@ class DecoderState:
         >>> from attnlib.nn.transformer import Transformer
         >>> from attnlib.nn.config import TransformerConfig
         >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2))
-        >>> model.remember(torch.tensor([[4, 5, 0]]), n_max=7).select(torch.tensor([0, 0])).real.shape
+        >>> model.prefill(torch.tensor([[4, 5, 0]]), n_max=7).select(torch.tensor([0, 0])).mask.shape
         torch.Size([2, 1, 3])
         """
         caches = [tuple(cache.select(rows) for cache in pair) for pair in self.caches]
-        return DecoderState(caches, None if self.real is None else self.real[rows], self.plan)
+        return DecoderState(caches, None if self.mask is None else self.mask[rows], self.plan)
 
     def rewind(self, length: int) -> None:
         """Forget all target positions from ``length`` on.
@@ -61,7 +63,7 @@ class DecoderState:
         >>> from attnlib.nn.transformer import Transformer
         >>> from attnlib.nn.config import TransformerConfig
         >>> model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).eval()
-        >>> state = model.remember(torch.tensor([[4, 5, 6]]), n_max=7)
+        >>> state = model.prefill(torch.tensor([[4, 5, 6]]), n_max=7)
         >>> _ = model.step(torch.tensor([[1, 4, 5]]), state)
         >>> state.rewind(1)
         >>> state.length

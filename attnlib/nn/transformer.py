@@ -6,12 +6,14 @@ r"""The encoder–decoder Transformer, assembled from stacks of `attnlib.nn.laye
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from attnlib._arrays import readable
+from attnlib._checks import no_generate
+from attnlib._renamed import RenamedWeights, moved, renamed
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.fast_decode import plan_decoding
 from attnlib.nn.layers import NORMS
@@ -25,17 +27,22 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 
-__all__ = ["Transformer", "Translated"]
+__all__ = ["Transformer", "TransformerOutput"]
 
 
-class Embedding(nn.Module):
+__getattr__ = moved(__name__, {"Translated": f"{__name__}.TransformerOutput"})
+
+
+class Embedding(RenamedWeights, nn.Module):
     """Rows for tokens, with their positions."""
+
+    renamed_weights: ClassVar[dict[str, str]] = {"table": "token_embedding"}
 
     def __init__(self, n_tokens: int, config: TransformerConfig, *, bidirectional: bool) -> None:
         super().__init__()
         d = config.d_model
-        self.table = nn.Embedding(n_tokens, d)
-        nn.init.normal_(self.table.weight, std=d**-0.5)
+        self.token_embedding = nn.Embedding(n_tokens, d)
+        nn.init.normal_(self.token_embedding.weight, std=d**-0.5)
         self.scale = d**0.5 if config.scale_embeddings else 1.0
         self.positional = Positional(
             config.position,
@@ -51,15 +58,15 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "batch n"], start: int = 0) -> Float[Tensor, "batch n d_model"]:
         """The rows of ``tokens``, of which the first stands at position ``start``."""
-        x = self.norm(self.positional.add_to(self.scale * self.table(tokens), start))
+        x = self.norm(self.positional.add_to(self.scale * self.token_embedding(tokens), start))
         return self.drop(x) if self.training else x
 
 
 @named
-class Translated(NamedTuple):
+class TransformerOutput(NamedTuple):
     """What `Transformer` returns: ``logits`` ``(batch, n, n_target)``, and the weights of every layer if asked for.
 
-    >>> Translated._fields
+    >>> TransformerOutput._fields
     ('logits', 'encoder', 'decoder', 'cross')
     """
 
@@ -69,7 +76,7 @@ class Translated(NamedTuple):
     cross: list[Tensor | None]
 
 
-class Transformer(nn.Module):
+class Transformer(RenamedWeights, nn.Module):
     r"""The encoder–decoder model: tokens in, a distribution over the next target token out, at every position.
 
     .. math:: p(y_t \mid y_{<t}, x) = \text{softmax}(z_t W_\text{out}), \qquad
@@ -86,40 +93,48 @@ class Transformer(nn.Module):
     torch.Size([2, 5, 30])
     """
 
+    renamed_weights: ClassVar[dict[str, str]] = {"out": "lm_head"}
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
         self.source_embedding = Embedding(config.n_source, config, bidirectional=True)
         self.target_embedding = Embedding(config.n_target, config, bidirectional=False)
-        self.encoder, self.decoder = Encoder(config), Decoder(config)
-        self.out = nn.Linear(config.d_model, config.n_target, bias=False)
-        if config.tie in ("output", "all"):
-            self.out.weight = self.target_embedding.table.weight
-        if config.tie in ("inputs", "all"):
-            self.source_embedding.table.weight = self.target_embedding.table.weight
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.lm_head = nn.Linear(config.d_model, config.n_target, bias=False)
+        self.tie_weights()
+
+    def tie_weights(self) -> None:
+        """Make one table of those that ``config.tie`` says are one."""
+        table = self.target_embedding.token_embedding.weight
+        if self.config.tie in ("output", "all"):
+            self.lm_head.weight = table
+        if self.config.tie in ("inputs", "all"):
+            self.source_embedding.token_embedding.weight = table
 
     def forward(
         self, source: Int[Tensor, "batch n_source"], target: Int[Tensor, "batch n"], *, weights: bool = False
-    ) -> Translated:
+    ) -> TransformerOutput:
         """Logits for every position of ``target``, all at once, each from the source and what stands before it.
 
         Raises ``TypeError`` or ``ValueError`` when tokens are not ``(batch, n)`` integers of the vocabulary, the
         batches differ or a position was not learned.
         """
         self._check(source=source, target=target)
-        memory, real, encoder_weights = self._encode(source, weights)
+        memory, mask, encoder_weights = self._encode(source, weights)
         n = target.shape[1]
         x = self.target_embedding(target)
         options = self.target_embedding.positional.attention_options(n, n, like=x)
-        x, layers = self.decoder(x, memory, causal=True, memory_mask=real, weights=weights, **options)
+        x, layers = self.decoder(x, memory, causal=True, memory_mask=mask, weights=weights, **options)
         own, cross = [layer.weights for layer in layers], [layer.cross_weights for layer in layers]
-        return Translated(self._logits(x), encoder_weights, own, cross)
+        return TransformerOutput(self._logits(x), encoder_weights, own, cross)
 
     if TYPE_CHECKING:
         __call__ = forward  # torch's takes and gives anything
 
     @torch.no_grad()
-    def remember(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
+    def prefill(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
         """Read the source once, and make room for ``n_max`` target positions, for `step`.
 
         What the decoder is, its modules, hooks and mode, is looked at here and holds for this text: a later change is
@@ -129,9 +144,12 @@ class Transformer(nn.Module):
         """
         self._check(source=source)
         self.target_embedding.positional.check(n_max)
-        memory, real, _ = self._encode(source, weights=False)
-        caches = [layer.remember(memory, n_max) for layer in self.decoder.layers]
-        return DecoderState(caches, real, plan_decoding(self.decoder))
+        memory, mask, _ = self._encode(source, weights=False)
+        caches = [layer.prefill(memory, n_max) for layer in self.decoder.layers]
+        return DecoderState(caches, mask, plan_decoding(self.decoder))
+
+    remember = renamed("prefill")
+    generate = no_generate
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, "batch n"], state: DecoderState) -> Float[Tensor, "batch n n_target"]:
@@ -141,19 +159,19 @@ class Transformer(nn.Module):
 
         >>> model = Transformer(TransformerConfig(n_source=20, n_target=30, d_model=16, n_heads=4)).eval()
         >>> source, target = torch.randint(4, 20, (2, 7)), torch.randint(4, 30, (2, 5))
-        >>> state = model.remember(source, n_max=5)
+        >>> state = model.prefill(source, n_max=5)
         >>> logits = torch.cat([model.step(tokens, state) for tokens in target.split(1, dim=1)], dim=1)
         >>> torch.allclose(logits, model(source, target).logits, atol=1e-5)
         True
         """
         self._check(target=tokens)
         if not isinstance(state, DecoderState):
-            raise TypeError(f"state must be what `remember` returned; got {type(state).__name__}")
+            raise TypeError(f"state must be what `prefill` returned; got {type(state).__name__}")
         n, start = tokens.shape[1], state.length
         try:
             x = self.target_embedding(tokens, start)  # (batch, n, d_model)
             options = self.target_embedding.positional.attention_options(n, start + n, like=x)
-            options["memory_mask"] = state.real
+            options["memory_mask"] = state.mask
             y = state.plan(x, state.caches, **options) if n == 1 and state.plan else None
             if y is None:  # the layers can do more, or name what is wrong
                 state.rewind(start)
@@ -164,16 +182,16 @@ class Transformer(nn.Module):
             raise
 
     def _logits(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... n_target"]:
-        return self.out(x * self.config.d_model**-0.5 if self.config.scale_logits else x)
+        return self.lm_head(x * self.config.d_model**-0.5 if self.config.scale_logits else x)
 
     def _encode(self, source: Tensor, weights: bool) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
-        real = (source != self.config.pad)[:, None]
-        if readable(real) and real.all():
-            real = None  # a mask that hides nothing would cost as much as one that does
+        mask = (source != self.config.pad)[:, None]
+        if readable(mask) and mask.all():
+            mask = None  # a mask that hides nothing would cost as much as one that does
         x = self.source_embedding(source)
         options = self.source_embedding.positional.attention_options(source.shape[1], source.shape[1], like=x)
-        memory, alphas = self.encoder(x, mask=real, weights=weights, **options)
-        return memory, real, alphas
+        memory, alphas = self.encoder(x, mask=mask, weights=weights, **options)
+        return memory, mask, alphas
 
     def _check(self, **tokens: Tensor) -> None:
         for name, x in tokens.items():

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from attnlib._checks import check_floats, check_rank
 from attnlib.core.attention import Attended
-from attnlib.core.masked_scores import masked_scores
-from attnlib.core.online import carry_on, mean_of
+from attnlib.core.softmax import online_mean, online_update
 from attnlib.nn.heads import MultiHeadAttention
-from attnlib.scores import scaled_dot
+from attnlib.scores import masked_scores, scaled_dot
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -36,8 +35,8 @@ def ring_attention(
     .. math:: \text{out}_i = \frac{\sum_p e^{m_i^{(p)} - m_i} y_i^{(p)}}{\sum_p e^{m_i^{(p)} - m_i} \ell_i^{(p)}}
 
     In step s, process p has the keys and values of process :math:`p - s`, adds their part (:math:`m, \ell, y` as in
-    `attnlib.core.online`) and hands them to process :math:`p + 1`. No process ever has a row of all scores. Gradients
-    go round the other way. For them the blocks of keys and values that came by are kept.
+    `attnlib.core.online_update`) and hands them to process :math:`p + 1`. No process ever has a row of all
+    scores. Gradients go round the other way. For them the blocks of keys and values that came by are kept.
 
     Raises ``ValueError`` when the last axes do not fit or processes have other shapes, ``RuntimeError`` without a
     process group.
@@ -56,16 +55,16 @@ def ring_attention(
     check_rank("(..., n, d)", q=q, k=k, v=v)
     rank, size, n = dist.get_rank(group), dist.get_world_size(group), q.shape[-2]
     _check_shapes(q, k, v, group)
-    kept, pair = None, torch.cat([k, v], dim=-1)  # (..., n, d + d_v): one message instead of two
+    state, pair = None, torch.cat([k, v], dim=-1)  # (..., n, d + d_v): one message instead of two
     for step in range(size):
         source = (rank - step) % size  # whose keys these are
         if not (causal and source > rank):
             keys, values = pair.split([k.shape[-1], v.shape[-1]], dim=-1)
             scores = masked_scores(q, keys, score, causal=causal, start=(rank - source) * n)  # (..., n, n)
-            kept = carry_on(kept, scores, values)
+            state = online_update(state, scores, values)
         if step < size - 1:
             pair = _Passed.apply(pair, group)
-    return _Tied.apply(mean_of(kept), pair)
+    return _Tied.apply(online_mean(state), pair)
 
 
 def shard_positions(model: nn.Module, group: dist.ProcessGroup | None = None) -> nn.Module:

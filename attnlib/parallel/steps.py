@@ -102,7 +102,7 @@ def positions(model: nn.Module, tokens: Tensor) -> Step:
         x = model.positional.add_to(model.table(inputs), start=here.start)
         for layer in model.layers:
             x = layer(x, causal=True, **model.positional.attention_options(n, n, like=x)).out
-        loss = next_token_loss(model.out(model.norm(x)), targets)
+        loss = next_token_loss(model.lm_head(model.norm(x)), targets)
         loss.backward()
         gradients = parameters_to_vector([p.grad for p in model.parameters()]) / size
         dist.all_reduce(gradients)

@@ -143,12 +143,12 @@ def _inside(call: Call | None, calls: Sequence[Call]) -> Flow | None:
 def _words(call: Call, calls: Sequence[Call]) -> str:
     """As `words_of`; for an embedding what it adds to its table, and for another's table that it is one."""
     inside = {part.name.rsplit(".", 1)[-1]: part for part in outermost(calls, of=call.name)}
-    if "table" not in inside:
+    if "token_embedding" not in inside:
         tables = [each.part.weight for each in calls if hasattr(each.part, "num_embeddings")]
         tied = any(getattr(call.part, "weight", None) is table for table in tables)
         return words_of(call, calls) + ("\nthe embedding's table" if tied else "")
-    rows = inside["table"].outputs[0] * getattr(call.part, "scale", 1)
-    lines = [f"embedding of {inside['table'].part.num_embeddings} tokens"]
+    rows = inside["token_embedding"].outputs[0] * getattr(call.part, "scale", 1)
+    lines = [f"embedding of {inside['token_embedding'].part.num_embeddings} tokens"]
     if not rows.equal(inside["norm"].inputs[0]):
         lines.append(f"+ {call.part.positional.kind} positions")
     kind = type(inside["norm"].part).__name__

@@ -52,7 +52,7 @@ def clip_diagram(model: nn.Module, pictures: Tensor, tokens: Tensor, *, title: s
         "Captions",
         f"captions {as_words(tokens.shape)}",
         [
-            (f"embedding of {model.text.table.num_embeddings} tokens\n+ positions", ""),
+            (f"embedding of {model.text.token_embedding.num_embeddings} tokens\n+ positions", ""),
             (_layers(layers["text"]), as_words(written)),
             (f"row of the end token\nLayerNorm, Linear {_linear(at['text.project'])}", as_words(written)),
         ],
@@ -89,9 +89,8 @@ def flamingo_diagram(model: nn.Module, tokens: Tensor, rows: Tensor, *, title: s
     at = {call.name: call for call in calls}
     n_layers, shape = len(model.language.layers), at["language.layers.0"].inputs[0].shape
     new = sorted(int(name) for name in model.layers)
-    parts: list[tuple[str, nn.Module, str]] = [
-        (f"embedding of {model.language.table.num_embeddings:,} tokens", model.language.table, "embedding")
-    ]
+    table = model.language.token_embedding
+    parts: list[tuple[str, nn.Module, str]] = [(f"embedding of {table.num_embeddings:,} tokens", table, "embedding")]
     start = 0
     for i in [*new, n_layers]:
         if i > start:
@@ -102,7 +101,7 @@ def flamingo_diagram(model: nn.Module, tokens: Tensor, rows: Tensor, *, title: s
             words = f"gated cross-attention\nand gated FFN; gates at {gate:.2f}"
             parts.append((words, model.layers[str(i)], "gated cross-attention"))
         start = i
-    parts.append((f"output, {calls[-1].outputs[0].shape[-1]:,} tokens", model.language.out, "output"))
+    parts.append((f"output, {calls[-1].outputs[0].shape[-1]:,} tokens", model.language.lm_head, "output"))
     page.text(f"tokens {as_words(tokens.shape)}", (0, 0), bold=True)
     below = Box("tokens", 0, 0, 3.2, 0.26)
     words = f"picture's rows {as_words(rows.shape)}\nLinear {_linear(at['project'])}, trained"

@@ -108,5 +108,5 @@ def masked_token_loss(model: nn.Module, batch: Gapped) -> tuple[Float[Tensor, ""
     3
     """
     rows = model.encode(batch.shown, mask=batch.real).out[batch.chosen]
-    loss = cross_entropy(model.fill(rows), batch.tokens[batch.chosen], reduction="sum")
+    loss = cross_entropy(model.mlm_logits(rows), batch.tokens[batch.chosen], reduction="sum")
     return loss, len(rows)

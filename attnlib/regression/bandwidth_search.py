@@ -59,8 +59,12 @@ class _Counted:
     """An error that says at each evaluation how far the search has come."""
 
     def __init__(self, error: Error, expected: int, d: int) -> None:
-        self.error, self.expected, self.d = error, expected, d
-        self.seen, self.times, self.bar = 0, [], None
+        self.error = error
+        self.expected = expected
+        self.d = d
+        self.seen = 0
+        self.times = []
+        self.bar = None
 
     def __call__(self, h: Array) -> float:
         self._count()

@@ -80,7 +80,8 @@ class Lines:
     """
 
     def __init__(self, alpha: Float[Array, "n_q n_k"], k: Float[Array, "n_k d"]) -> None:
-        self.alpha, self.heaviest = alpha, k[alpha.argmax(axis=1)]
+        self.alpha = alpha
+        self.heaviest = k[alpha.argmax(axis=1)]
         self.d = d = k - self.heaviest[:, None]
         self.m = m = np.einsum("qk,qka->qa", alpha, d)
         second = np.einsum("qk,qka,qkb->qab", alpha, d, d, optimize=True)  # (n_q, d, d)

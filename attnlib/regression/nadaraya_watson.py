@@ -104,7 +104,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=1 + searching
         )
-        self.X_, self.y_ = X, y.astype(np.float64)
+        self.X_ = X
+        self.y_ = y.astype(np.float64)
         self.__dict__.pop("_kept", None)  # the residuals of an earlier fit
         self._origin = X.mean(axis=0)
         if searching:

@@ -48,7 +48,8 @@ class Run:
         self.optimizer = (settings.optimizer or adamw)(parameters, settings.lr)
         self.history = History(metrics={name: ([], []) for name in settings.metrics})
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
-        self._saved, self._started = self._place(), perf_counter()
+        self._saved = self._place()
+        self._started = perf_counter()
         self._loss = loss_of(self.model, settings, self.processes)
         if settings.checkpoint is not None:
             kept = {"seed": settings.seed, "clip": settings.clip, "every": settings.every}
@@ -60,7 +61,8 @@ class Run:
         steps = self.settings.steps
         if self.settings.checkpoint is not None:
             self.history = self._found(steps) or self.history
-        self._saved, self.history.planned = self._place(), steps
+        self._saved = self._place()
+        self.history.planned = steps
         self._started -= self.history.seconds
         for at, values in self.history.metrics.values():
             if at and at[-1] % self.settings.every and at[-1] < steps:  # looked at only because the run ended there

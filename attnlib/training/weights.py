@@ -10,6 +10,8 @@ import safetensors
 import safetensors.torch
 import torch
 
+from attnlib._renamed import RenamedWeights, with_new_names
+
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
@@ -113,6 +115,9 @@ def weights_of(model: Module) -> dict[str, Tensor]:
 
 def put_weights(model: Module, tensors: dict[str, Tensor], where: str) -> None:
     """Copy ``tensors`` into ``model``, all of them or, with a ``ValueError`` about ``where``, none."""
+    for prefix, part in model.named_modules():
+        if isinstance(part, RenamedWeights):
+            tensors = with_new_names(tensors, f"{prefix}." if prefix else "", part.renamed_weights)
     found, known, wrong = {}, set(), []
     for names, tensor in _named(model):
         known |= set(names)

@@ -57,7 +57,8 @@ class TranslationMemory:
         bandwidth: float = 0.05,
         pieces: Callable[[str], Sequence[str]] = letter_pieces,
     ) -> None:
-        self.pairs, self.pieces = list(pairs), pieces
+        self.pairs = list(pairs)
+        self.pieces = pieces
         if not self.pairs:
             raise ValueError("pairs must hold at least one pair; got none")
         check_positive("bandwidth", bandwidth)

@@ -33,7 +33,7 @@ def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
     been drawn.
 
     >>> from attnlib.data.corpus import numbers
-    >>> translator(numbers(30, 5)).out.weight.shape
+    >>> translator(numbers(30, 5)).lm_head.weight.shape
     torch.Size([29, 64])
     """
     sizes = {"n_source": len(corpus.source), "n_target": len(corpus.target)}
@@ -93,5 +93,5 @@ def translate(
     for text in texts:
         if unknown := [token for token in text if token not in corpus.source]:
             raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r}")
-    source = pad([corpus.source.encode(text) for text in texts]).tokens.to(model.out.weight.device)
+    source = pad([corpus.source.encode(text) for text in texts]).tokens.to(model.lm_head.weight.device)
     return [corpus.target.decode(row) for row in greedy(model, source, n_max).cpu()]

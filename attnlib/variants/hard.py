@@ -19,9 +19,8 @@ import torch
 from attnlib._arrays import Array, is_torch, namespace
 from attnlib._checks import check_floats, check_one_of, check_positive
 from attnlib.core.arguments import check_arguments, check_numbers
-from attnlib.core.masked_scores import masked_scores
 from attnlib.core.softmax import softmax
-from attnlib.scores import scaled_dot
+from attnlib.scores import masked_scores, scaled_dot
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -98,11 +97,11 @@ def hard_attention(
     >>> out, weights, np.exp(log_prob).round(2)
     (array([[1.]]), array([[1., 0.]]), array([0.67]))
     """
-    check_arguments(q, k, v, score, mask)
-    check_numbers(q, k, v)
+    library = check_arguments(q, k, v, score, mask)
+    check_numbers(q, k, v, library)
     _check_choice(how, temperature, generator, like=q)
-    scores = masked_scores(q, k, score, mask)  # (..., n_q, n_k)
-    xp, alpha = namespace(scores), softmax(scores)
+    scores = masked_scores(q, k, score, mask, library=library)  # (..., n_q, n_k)
+    xp, alpha = library.xp, softmax(scores, library)
     wide = alpha if alpha.dtype.itemsize > 2 else xp.astype(alpha, xp.float32)  # half precision draws coarsely
     noise = xp.zeros_like(wide) if how == "argmax" else _gumbel(wide, generator)
     logs = xp.where(wide > 0, xp.log(xp.where(wide > 0, wide, 1.0)), -inf) + noise
@@ -111,7 +110,7 @@ def hard_attention(
     weights = xp.astype(one_hot, alpha.dtype)
     likely = xp.sum(weights * alpha, axis=-1)
     if how == "straight_through":
-        soft = softmax((scores + xp.astype(noise, scores.dtype)) / temperature)
+        soft = softmax((scores + xp.astype(noise, scores.dtype)) / temperature, library)
         weights = (soft - soft.detach()) + weights  # in this order the forward pass is exactly one-hot
     return Chosen(weights @ v, weights, xp.log(xp.where(likely > 0, likely, 1.0)))
 

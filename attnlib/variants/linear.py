@@ -96,10 +96,11 @@ def linear_attention(
     >>> state.values.shape, state.total.shape
     ((4, 4), (4,))
     """
-    check_arguments(q, k, v, scaled_dot, None, causal)
-    check_numbers(q, k, v)
+    library = check_arguments(q, k, v, scaled_dot, None, causal)
+    check_numbers(q, k, v, library)
     _check(q, k, v, mask, causal, block)
-    xp, wide = namespace(q), q.dtype if q.dtype.itemsize > 2 else namespace(q).float32  # as sums are long
+    xp = library.xp
+    wide = q.dtype if q.dtype.itemsize > 2 else xp.float32  # as sums are long
     phi_q, phi_k = (_features(features, name, x, wide) for name, x in {"q": q, "k": k}.items())
     if mask is not None:
         phi_k = xp.where((mask if mask.ndim > 1 else mask[None]).mT, phi_k, 0.0)

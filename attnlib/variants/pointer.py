@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from attnlib._checks import check_at_least_one, check_floats, check_one_of
-from attnlib.core.softmax import exponentials, largest, masked_softmax
+from attnlib.core.softmax import exponentials, masked_softmax
 from attnlib.scores import additive
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class PointerNetwork(nn.Module):
         check_at_least_one("d_in", d_in)
         check_at_least_one("d_model", d_model)
         check_one_of("encoder", encoder, get_args(EncoderKind))
-        self.d_in, self.encoder = d_in, encoder
+        self.d_in = d_in
+        self.encoder = encoder
         self.embed = nn.Linear(d_in, d_model)
         if encoder == "set":
             self.read = nn.Sequential(nn.Tanh(), nn.Linear(d_model, d_model))
@@ -181,5 +182,5 @@ def _log_softmax(scores: Tensor, allowed: Bool[Tensor, "batch n_out n"] | None) 
     """The logarithm of `masked_softmax`, also where that rounds to zero, so that every mistake has a gradient."""
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -torch.inf)
-    top = largest(scores)
+    top = scores.amax(-1, keepdim=True)
     return scores - top - exponentials(scores, top).sum(-1, keepdim=True).log()

@@ -6,7 +6,7 @@ import numpy as np
 
 from attnlib.core.attention import attention
 from attnlib.course.exercises.exercise import Exercise, Misconception
-from attnlib.nn.projection import merge_heads, split_heads
+from attnlib.nn.heads import merge_heads, split_heads
 from attnlib.scores import dot
 
 
