@@ -38,6 +38,8 @@ def checked(function):
         hints = {}
     for name in BROADCAST & hints.keys():
         function.__annotations__[name] = _of_any_size(hints[name])
+    for name in [name for name, hint in hints.items() if hint is typing.Never]:
+        del function.__annotations__[name]  # of words that are answered: beartype knows Never as a result alone
     try:
         return _beartype(function)
     except BeartypeDecorHintPep673Exception:

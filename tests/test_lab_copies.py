@@ -14,7 +14,6 @@ from build import COURSE
 sys.path.insert(0, str(COURSE.notebooks / "lab"))
 import copies
 
-
 STORED = [{"name": "stdout", "output_type": "stream", "text": "5"}]
 
 

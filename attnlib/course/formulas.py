@@ -38,7 +38,7 @@ def as_markdown() -> str:
     text, seen = [HEAD], set()
     for part, title in PARTS.items():
         text.append(f"## Part {part}. {title}\n")
-        for lesson in LESSONS:
+        for lesson in (lesson for lesson in LESSONS if lesson.part == part):
             names = dict.fromkeys(symbol.name for symbol in SYMBOLS if symbol.lesson == lesson.number)
             for name in names:
                 if name and name not in seen and formula(name):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attnlib.course._tables import rows_of
 from attnlib.course.lessons import LESSONS
+from attnlib.course.references import address
 
 __all__ = ["FURTHER", "Further", "as_markdown"]
 
@@ -29,20 +30,28 @@ def read() -> tuple[Further, ...]:
 FURTHER = read()
 
 
-def as_markdown(quoted: Mapping[str, Iterable[tuple[str, str]]]) -> str:
-    """The map as a page, with links from ``notebooks/``; ``quoted`` has titles and addresses by lesson.
+def as_markdown(quoted: Mapping[str, Mapping[str, tuple[str, str]]]) -> str:
+    """The map as a page, with links from ``notebooks/``.
 
-    >>> page = as_markdown({"06": [("Attention Is All You Need", "https://arxiv.org/abs/1706.03762")]})
+    ``quoted`` has by lesson the titles of the works that it quotes, with authors and year. A work stands once, where
+    it is quoted first.
+
+    >>> page = as_markdown({"06": {"Attention Is All You Need": ("A. Vaswani and others", "2017")}})
     >>> [line for line in page.splitlines() if "All You Need" in line]
-    ['- [*Attention Is All You Need*](https://arxiv.org/abs/1706.03762)']
+    ['- A. Vaswani and others, [*Attention Is All You Need*](https://arxiv.org/abs/1706.03762), 2017']
     """
     names = {lesson.number: lesson.link() for lesson in LESSONS}
-    text = [HEAD]
-    for number, works in quoted.items():
+    text, seen = [HEAD], set[str]()
+    for number, quotes in quoted.items():
+        works = {title: work for title, work in quotes.items() if title not in seen}
+        seen.update(works)
         after = [work for work in FURTHER if work.lessons[-1] == number]
         if works or after:
             text.append(f"## {names[number]}\n")
-            text += [f"- {_linked(title, address)}" for title, address in works]
+            for title, (authors, year) in works.items():
+                also = [other for other in quoted if other > number and title in quoted[other]]
+                said = ", ".join(filter(None, (authors, _linked(title, address(title)), year)))
+                text.append(f"- {said}" + (f" (also {', '.join(also)})" if also else ""))
             text += [f"- *after it:* {_linked(w.title, w.address)}: {w.about}{_with(w)}" for w in after]
             text.append("")
     return "\n".join(text)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 REFERENCES = "## Where this comes from"
 # The title of a work, with or without the link that it already has.
 WORK = re.compile(r"\[?\*(?P<title>[^*\n]+)\*(?:\]\([^)\s]*\))?")
+# What stands before and after it: ": A. Vaswani and others, [*…" and ", NeurIPS 2017, section 3; …".
+NAME = r"(?:[^\W\d_a-z]\.[- ]?)+(?:[a-z]+ )*[^\W\d_a-z][\w’'-]+"
+AUTHORS = re.compile(rf"({NAME}(?:(?:,? and |, ){NAME})*(?: and others)?),? $")
+YEAR = re.compile(r"(?:, arXiv \d{4}\.\d{5})?[^;.\[]*?\b(1[89]\d\d|20\d\d)\b")
 # "Needs: lessons 07, 08. Needed for: lesson 11." at the top, up to the end of its line.
 NEEDS = re.compile(r"^.*?(?P<needs>Needs: .*)$", re.MULTILINE)
 NUMBER = re.compile(r"\[?\b(?P<number>\d\d)\b(?:\]\([^)\s]*\))?")
@@ -33,12 +37,20 @@ def with_links(cells: Sequence[Cell], name: str) -> list[Cell]:
     return [_with_needs(first), *rest, *_navigation(name)]
 
 
-def works(cells: Sequence[Cell]) -> list[tuple[str, str]]:
-    """Titles and addresses of the works that a lesson says it comes from, those that the course has a row for."""
+def works(cells: Sequence[Cell]) -> dict[str, tuple[str, str]]:
+    """The works that a lesson says it comes from, those that the course has a row for: title -> authors and year.
+
+    Both stand beside the title: the authors between it and what came before, the year where the next work is not yet.
+    """
     known = importlib.import_module("attnlib.course.references").addresses()
-    text = "\n".join(cell.source for cell in cells if cell.source.startswith(REFERENCES))
-    titles = dict.fromkeys(found["title"] for found in WORK.finditer(text))
-    return [(title, known[title]) for title in titles if title in known]
+    lines = [line for cell in cells if cell.source.startswith(REFERENCES) for line in cell.source.splitlines()]
+    quoted: dict[str, tuple[str, str]] = {}
+    for line in lines:
+        for found in WORK.finditer(line):
+            authors, year = AUTHORS.search(line[: found.start()]), YEAR.match(line[found.end() :])
+            if found["title"] in known:
+                quoted.setdefault(found["title"], (authors[1] if authors else "", year[1] if year else ""))
+    return quoted
 
 
 def is_navigation(cell: Cell) -> bool:
