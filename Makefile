@@ -62,7 +62,7 @@ book: .venv/book ## make the book, as web pages in book/_build/html
 	$(PY) book/make.py book/_build
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
-slides: .venv/slides ## make a deck of each lesson, in slides/_build (PDF=1 prints them too, with Chromium)
+slides: .venv/slides ## make the decks from slides/*.md, in slides/_build (PDF=1 prints them too, with Chromium)
 	$(PY) slides/build.py $(if $(PDF),--pdf)
 
 bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md

@@ -46,7 +46,6 @@ from building.sides import (
     state,
     with_old_outputs,
     without_notes,
-    without_slides,
 )
 
 COURSE = Course(Path(__file__).resolve().parent.parent)
@@ -84,15 +83,14 @@ def pull(lesson: LessonFiles, *, force: bool = False) -> str:
     """Write the notebook's cells back to the source; return what was done, in words."""
     if not lesson.notebook.exists():
         raise LessonError(f"{lesson.notebook.name} does not exist: there is nothing to pull.")
-    found, cells, edited = state(lesson), sources(lesson), to_cells(read_notebook(lesson.notebook))
+    found, edited = state(lesson), to_cells(read_notebook(lesson.notebook))
     if found not in (State.NOTEBOOK, State.CONFLICT):
         return f"nothing to pull, the lesson {found.value}"
     if found is State.CONFLICT and not force:
         raise LessonError(advice(lesson))
     _raise_if(_unwritable(lesson))
-    wanted = without_slides(edited, cells)
-    text = write_source(wanted)
-    if read_source(text) != wanted:
+    text = write_source(edited)
+    if read_source(text) != edited:
         raise LessonError("MyST cannot hold these cells: is there a `+++` line or a {code-cell} in a Markdown cell?")
     done = f"{lesson.source.name} now has the notebook's cells; next: make build NB={lesson.number}"
     if found is State.CONFLICT:

@@ -1,4 +1,4 @@
-"""Make the decks: ``python slides/build.py`` writes slides/_build, ``--pdf`` prints each as well."""
+"""Make the decks: ``python slides/build.py FOLDER`` writes them there, ``--pdf`` prints each as well."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ import argparse
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
+from sphinx.cmd.build import main as sphinx
 
-from decks import pages, pdf  # noqa: E402  # they need the two folders
-
-OUT = ROOT / "slides" / "_build"
+HERE = Path(__file__).resolve().parent
 
 
-def main() -> None:
+def make(folder: Path) -> int:
+    """Write all decks into a folder, and return the exit status; a name that a lesson does not have is an error."""
+    return sphinx(["--quiet", "--fail-on-warning", "--keep-going", "-b", "revealjs", str(HERE), str(folder)])
+
+
+def main() -> int:
     """Write what the command line asks for, and say how it is opened."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=HERE / "_build")
     parser.add_argument("--pdf", action="store_true", help="print every deck to a PDF as well, with Chromium")
-    parser.add_argument("--to", type=Path, default=OUT, help="the folder to write to")
     asked = parser.parse_args()
-    decks = pages.decks()
-    pages.write(decks, asked.to, pdf=asked.pdf)
+    if status := make(asked.folder):
+        return status
     if asked.pdf:
-        pdf.write(decks, asked.to)
-    print(f"{len(decks)} decks. Open {asked.to / 'index.html'} in a browser: no server is needed.")
+        import pdf  # needs Playwright
+
+        pdf.write(sorted(asked.folder.glob("*.html")))
+    print(f"Open {asked.folder / 'index.html'} in a browser: no server is needed.")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,7 +12,7 @@ from hypothesis import settings
 
 import build
 from building.lessons import HEADER, Course, LessonFiles
-from decks.pdf import FLAGS, chromium
+from pdf import FLAGS, chromium
 
 # A plugin for a pytest of its own. Read for its examples here, it would import the package anew under all other tests.
 collect_ignore = ["shapes.py"]
@@ -67,9 +67,9 @@ interact(lambda a: print(a), a=(0, 3));
 
 Prose with $x^2$ that is only for reading.
 
-+++ {"slideshow": {"slide_type": "slide"}}
++++
 
-A paragraph that is shown as a slide.
+A paragraph in a cell of its own.
 
 ```{code-cell}
 :tags: [raises-exception]

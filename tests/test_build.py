@@ -20,7 +20,6 @@ from building.lessons import (
     Cell,
     LessonError,
     canonical,
-    default_slide,
     read_notebook,
     read_source,
     to_cells,
@@ -30,7 +29,7 @@ from building.lessons import (
 from building.pictures import difference, pngs
 from building.rules import output_problems, source_problems
 from building.running import patient
-from building.sides import digests, without_slides
+from building.sides import digests
 
 ROOT = COURSE.root
 
@@ -111,8 +110,6 @@ def test_what_a_notebook_holds(built_course):
     lesson = built_course.lessons()[0]
     notebook = read_notebook(lesson.notebook)
     assert [cell.id for cell in notebook.cells[:2]] == ["01-c01", "01-c02"]
-    slides = [cell.metadata.slideshow.slide_type for cell in notebook.cells]
-    assert slides == ["slide", "skip", "slide", "slide", "skip", "notes", "slide", "skip", "skip"]
     assert set(notebook.metadata) == {"attnlib", "kernelspec", "language_info"}
     drawn, live, error, printed = (notebook.cells[i] for i in (3, 4, 7, 8))
     alt = {"alt": "A line that rises to 3 and falls to 2", "height": 50, "width": 100}
@@ -209,14 +206,14 @@ def test_pull_brings_the_edit_and_nothing_else(course, line, capsys):
 
     def edit(cells):
         edit_first_cell(cells)
-        cells[1].metadata.update(collapsed=True, jupyter={"source_hidden": True}, slideshow={"slide_type": "slide"})
+        cells[1].metadata.update(collapsed=True, jupyter={"source_hidden": True}, tags=["a"])
         cells.append(new_code_cell("", execution_count=None))
 
     edit_notebook(line, edit)
     assert build.main(["--pull", "1"], course) == 0
     assert "make build NB=01" in capsys.readouterr().out
     wanted = before.replace("look like?", "look like? indeed").replace(
-        "```{code-cell}\nfrom", "```{code-cell}\n---\nslideshow:\n  slide_type: slide\n---\nfrom"
+        "```{code-cell}\nfrom", "```{code-cell}\n:tags: [a]\n\nfrom"
     )
     assert line.source.read_text() == wanted
     assert state(line) is State.OUTPUTS
@@ -278,7 +275,6 @@ def test_pull_refuses_what_a_source_cannot_hold(course, line, source, capsys):
         (Cell("code", "x", ("live", "nbval-ignore-output"), figure="a"), "stores a figure"),
         (Cell("markdown", "x", figure="a"), "stores a figure"),
         (Cell("code", "x", figure="A b"), "lower-case"),
-        (Cell("code", "x", slide="slid"), "slide_type 'slid'"),
         (Cell("raw", "x"), "raw cell"),
     ],
 )
@@ -327,29 +323,11 @@ def test_cells_that_were_not_run_in_order_are_a_problem():
 
 
 @pytest.mark.parametrize(
-    ("cell", "first", "slide"),
-    [
-        (Cell("markdown", "Prose"), True, "slide"),
-        (Cell("markdown", "Prose"), False, "notes"),
-        (Cell("markdown", "# A\n\n1\n2\n3\n4"), False, "slide"),
-        (Cell("markdown", "## A\n\n1\n2\n3\n4\n5"), False, "notes"),
-        (Cell("markdown", "### A"), False, "notes"),
-        (Cell("markdown", "#hashtag"), False, "notes"),
-        (Cell("markdown", "*How many will it be?*"), False, "subslide"),
-        (Cell("code", "# a comment"), False, "skip"),
-        (Cell("code", "plot()", figure="a"), False, "slide"),
-    ],
-)
-def test_the_default_slide(cell, first, slide):
-    assert default_slide(cell, first=first) == slide
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("```{code-cell}\n:color: red\n\nx\n```\n", "metadata 'color'"),
         ("```{code-cell}\n:tags: live\n\nx\n```\n", "not of type 'array'"),
-        ('+++ {"slideshow": {"slide": "skip"}}\n\nx\n', "slide_type"),
+        ('+++ {"deck": ["x"]}\n\nx\n', "metadata 'deck'"),
         ("```{code-cell}\n:tags: [\n\nx\n```\n", "no lesson in MyST"),
     ],
 )
@@ -364,7 +342,6 @@ CELLS = st.builds(
     kind=st.sampled_from(["code", "markdown"]),
     source=TEXTS.map(lambda text: re.sub(r"\A(?: *\n)+", "", text).rstrip()),
     tags=st.sampled_from([(), ("live",), ("a", "live")]),
-    slide=st.sampled_from([None, "slide", "skip"]),
 ).filter(lambda cell: "+++" not in cell.source and "---" not in cell.source and "```" not in cell.source)
 
 
@@ -375,7 +352,7 @@ def test_source_and_notebook_hold_the_same(cells):
     assert canonical(text) == text
     notebook = unrun_notebook(cells, "01")
     assert digests(to_cells(notebook)) == digests(cells)
-    assert without_slides(to_cells(notebook), cells) == cells
+    assert to_cells(notebook) == cells
 
 
 # Checking: nbval for the text, our own hook for the pictures

@@ -8,7 +8,7 @@ from build import State, state
 from building import pages
 from building.cells import Cell
 from building.excursions import FOLDED, core, in_excursions, names
-from building.lessons import HEADER, read_notebook, read_source, to_cells, unrun_notebook, with_slides
+from building.lessons import HEADER, read_notebook, read_source, to_cells, unrun_notebook
 from building.rules import source_problems
 from building.sides import digests
 from building.without import core_problems, could_need_one
@@ -102,8 +102,6 @@ def test_an_excursion_ends_at_the_next_heading_of_its_level_or_above():
         ([prose("## excursion: A")], "nearly an excursion's"),
         ([prose("## Excursion A")], "nearly an excursion's"),
         ([prose("## Excursion:")], "nearly an excursion's"),
-        ([START, Cell("code", "x", slide="slide")], "slide_type 'slide' is lost"),
-        ([START, Cell("markdown", "x", slide="fragment")], "slide_type 'fragment' is lost"),
     ],
 )
 def test_the_form_of_an_excursion(cells, said):
@@ -116,7 +114,7 @@ def test_the_form_of_an_excursion(cells, said):
         [START, prose("Text"), prose("### Inside"), prose("## B\n\nText\n\n### More")],
         [prose("```\n## Excursion: in a code block\n```"), START, prose("```\n# a comment\n```")],
         [prose("# A\n\nThis excursion: short.\n\n## B")],
-        [START, Cell("code", "x = 1", slide="skip")],
+        [START, Cell("code", "x = 1")],
     ],
 )
 def test_what_is_well_formed(cells):
@@ -211,12 +209,6 @@ def test_what_the_rest_needs_in_secret_is_found_by_the_run(lesson, secret, rest,
 # How it is shown
 
 
-def test_slides_leave_it_out():
-    cells = [prose("# A"), START, prose("### In"), Cell("code", "x", figure="a"), prose("## B"), Cell("code", "y")]
-    cells += [Cell("code", "z", figure="b")]
-    assert [cell.slide for cell in with_slides(cells)] == ["slide", "skip", "skip", "skip", "slide", "skip", "slide"]
-
-
 def test_jupyterlab_folds_it():
     notebook = unrun_notebook([prose("# A"), START, prose("### In"), prose("## B")], "01")
     assert [cell.metadata.get(FOLDED) for cell in notebook.cells] == [None, True, None, None]
@@ -237,7 +229,7 @@ def test_unfolding_it_is_no_edit(lesson):
 def test_a_pull_brings_no_trace_of_it_to_the_source(lesson):
     notebook = read_notebook(lesson.notebook)
     notebook.cells[3].source += "\n\nMore."
-    notebook.cells.insert(4, nbformat.v4.new_markdown_cell("New.", metadata={"slideshow": {"slide_type": "skip"}}))
+    notebook.cells.insert(4, nbformat.v4.new_markdown_cell("New."))
     nbformat.write(notebook, lesson.notebook)
     wanted = lesson.source.read_text().replace("### Inside", "### Inside\n\nMore.\n\n+++\n\nNew.")
     assert build.main(["--pull", "03"], lesson.course) == 0

@@ -72,13 +72,6 @@ def test_every_cell_was_run_in_order_and_its_outputs_are_fit_to_keep(lesson):
 
 
 @built_lesson
-def test_every_cell_says_what_it_is_in_the_deck(lesson):
-    marked = [(cell.id, cell.metadata.get("slideshow", {})) for cell in notebook_of(lesson).cells]
-    missing = [cell for cell, slideshow in marked if not slideshow.get("slide_type")]
-    fail(lesson, [f"cell {cell} has no slide_type" for cell in missing])
-
-
-@built_lesson
 def test_the_files_in_figures_are_the_pictures_of_the_notebook(lesson):
     stored = {lesson.figure(name): png for name, png, _ in figures(notebook_of(lesson))}
     files = {path: path.read_bytes() for path in COURSE.figures.glob(f"{lesson.number}_*.png")}

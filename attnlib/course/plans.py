@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attnlib.course.claims import CLAIMS
@@ -12,11 +13,12 @@ __all__ = ["PLANS", "Lecture", "Plan", "as_markdown"]
 
 @dataclass(frozen=True)
 class Lecture:
-    """One meeting: the lessons that it is about, the claim to vote on at its start, and what to do or to skip."""
+    """One meeting: its lessons, the claim to vote on at its start, what to do or skip; perhaps a deck of its own."""
 
     lessons: tuple[str, ...]
     vote: int
     advice: str
+    deck: str = ""
 
     @property
     def minutes(self) -> int:
@@ -36,13 +38,13 @@ class Plan:
 PLANS = (
     Plan(
         "One lecture",
-        "Ninety minutes for people who have trained a network. Show the decks, run nothing but one slider.",
+        "Forty-five minutes for people who have trained a network, with [a deck of its own](../slides/lecture.md).",
         (
             Lecture(
                 ("01", "02", "06", "13"),
                 22,
-                "01 up to the three bandwidths, 02 up to the dot product, 06 up to where *bank* goes, 13 up to the "
-                "cut that flips the pronoun. The vote comes first and is settled last.",
+                "Nothing has to be skipped. The vote comes first and is settled last.",
+                "lecture",
             ),
         ),
     ),
@@ -99,26 +101,32 @@ PLANS = (
 )
 
 
-def as_markdown() -> str:
-    """The plans as a page, with links for the folder of the notebooks.
+def as_markdown(decks: Mapping[str, tuple[int, int]] | None = None) -> str:
+    """The plans as a page, with links for the folder of the notebooks; ``decks``: name to slides and minutes.
 
     >>> as_markdown().splitlines()[0]
     '# Teaching with it'
     """
-    return "\n\n".join([_HEAD, *map(_plan, PLANS), _TAIL]) + "\n"
+    return "\n\n".join([_HEAD, *(_plan(plan, decks or {}) for plan in PLANS), _TAIL]) + "\n"
 
 
-def _plan(plan: Plan) -> str:
-    head = ["| | lessons | reader's minutes | vote at the start | |", "| ---: | --- | ---: | --- | --- |"]
-    rows = [_row(number, lecture) for number, lecture in enumerate(plan.lectures, 1)]
+def _plan(plan: Plan, decks: Mapping[str, tuple[int, int]]) -> str:
+    head = [
+        "| | lessons | reader's minutes | slides, minutes | vote at the start | |",
+        "| ---: | --- | ---: | ---: | --- | --- |",
+    ]
+    rows = [_row(number, lecture, decks) for number, lecture in enumerate(plan.lectures, 1)]
     return "\n".join([f"## {plan.name}\n\n{plan.about}\n", *head, *rows])
 
 
-def _row(number: int, lecture: Lecture) -> str:
+def _row(number: int, lecture: Lecture, decks: Mapping[str, tuple[int, int]]) -> str:
     files = {lesson.number: lesson.file for lesson in LESSONS}
     links = ", ".join(f"[{lesson}]({files[lesson]}.ipynb)" for lesson in lecture.lessons)
     [claim] = [claim for claim in CLAIMS if claim.number == lecture.vote]
-    return f"| {number} | {links} | {lecture.minutes} | “{claim.sentence}” (claim {claim.number}) | {lecture.advice} |"
+    shown = [decks[name] for name in ([lecture.deck] if lecture.deck else lecture.lessons) if name in decks]
+    slides, minutes = sum(slides for slides, _ in shown), sum(minutes for _, minutes in shown)
+    vote = f"“{claim.sentence}” (claim {claim.number})"
+    return f"| {number} | {links} | {lecture.minutes} | {slides}, {minutes} | {vote} | {lecture.advice} |"
 
 
 _HEAD = """\
@@ -131,7 +139,8 @@ votes on a sentence of the [ledger](CLAIMS.md): true, false, or it depends. The 
 _TAIL = """\
 ## In the room
 
-- **Decks**: `make slides` builds one for each lesson, with notes for the speaker and without exercises.
+- **Decks**: `make slides` makes one for each lesson, with notes and minutes for the speaker. They are Markdown files
+  in [slides](../slides/README.md): change what you like.
 - **Answers**: `make answers` writes every exercise with its hints, its solution and the wrong answers that the check
   recognises into `answers/`, which git does not track. Students have the same behind `hint` and `solution`.
 - **Progress**: students send the file that `progress()` keeps, `~/.attnlib/progress.json`, under their names.

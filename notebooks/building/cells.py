@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell, reduced to what the course keeps; ``slide`` and ``deck`` are None where a rule decides."""
+    """One cell, reduced to what the course keeps."""
 
     kind: str
     source: str
     tags: tuple[str, ...] = ()
-    slide: str | None = None
     figure: str | None = None
     within: float | dict[str, float] | None = field(default=None, hash=False)
     moving: dict[str, object] | None = field(default=None, hash=False)
-    deck: tuple[str, ...] | None = None
     id: str = field(default="", compare=False)
 
     @property
@@ -41,16 +39,12 @@ class Cell:
         found: dict[str, object] = {}
         if self.tags:
             found["tags"] = list(self.tags)
-        if self.slide is not None:
-            found["slideshow"] = {"slide_type": self.slide}
         if self.figure is not None:
             found["figure"] = self.figure
         if self.within is not None:
             found["within"] = self.within
         if self.moving is not None:
             found["moving"] = self.moving
-        if self.deck is not None:
-            found["deck"] = list(self.deck)
         return found
 
     def digest(self) -> str:

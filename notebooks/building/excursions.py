@@ -1,6 +1,6 @@
 """Excursions: sections that a reader may leave out, from a heading `## Excursion: ...` to the next `#` or `##`.
 
-They are folded in JupyterLab and in the book, left out of slides and counted apart, and nothing outside needs
+They are folded in JupyterLab and in the book, counted apart, and nothing outside needs
 what they compute.
 """
 
@@ -43,8 +43,6 @@ def excursion_problems(cells: Sequence[Cell]) -> Iterator[tuple[int, str]]:
     for index, (cell, aside) in enumerate(zip(cells, in_excursions(cells), strict=True)):
         if cell.kind == "markdown":
             yield from ((index, problem) for problem in _heading_problems(cell, aside=aside))
-        if aside and cell.slide not in (None, "skip"):
-            yield index, f"is in an excursion, which slides leave out: its slide_type {cell.slide!r} is lost"
     for index, names in _needed(cells):
         yield (
             index,

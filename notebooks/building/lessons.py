@@ -19,9 +19,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .cells import Cell
-from .excursions import FOLDED, in_excursions, starts
+from .excursions import FOLDED, starts
 
-MAX_SLIDE_LINES = 5
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # Without jupytext's version number: an upgrade of jupytext is no edit of a lesson.
 HEADER = """\
@@ -39,11 +38,9 @@ kernelspec:
 """
 METADATA = {
     "tags": list,
-    "slideshow": dict,
     "figure": str,
     "within": int | float | dict,
     "moving": dict,
-    "deck": list,
 }
 
 
@@ -126,11 +123,9 @@ def to_cell(node: NotebookNode) -> Cell:
         kind=node.cell_type,
         source=_trim(node.source),
         tags=tuple(metadata.get("tags", ())),
-        slide=metadata.get("slideshow", {}).get("slide_type") or None,
         figure=metadata.get("figure"),
         within=_as_in_json(metadata.get("within")),
         moving=_as_in_json(metadata.get("moving")),
-        deck=tuple(metadata["deck"]) if "deck" in metadata else None,
         id=node.get("id", ""),
     )
 
@@ -170,9 +165,6 @@ def _check_metadata(name: str, metadata: dict[str, object]) -> None:
         if not isinstance(value, METADATA[key]):
             wanted = getattr(METADATA[key], "__name__", METADATA[key])
             raise LessonError(f"{name} has {key}: {value!r}. Expected a {wanted}.")
-    extra = set(metadata.get("slideshow", ())) - {"slide_type"}
-    if extra:
-        raise LessonError(f"{name} has slideshow: {sorted(extra)[0]}. A source knows slide_type.")
 
 
 def write_source(cells: Iterable[Cell]) -> str:
@@ -194,25 +186,6 @@ def to_node(cell: Cell, **fields: object) -> NotebookNode:
     return make(cell.source, metadata=cell.metadata(), **fields)
 
 
-def default_slide(cell: Cell, *, first: bool = False, aside: bool = False) -> str:
-    """What a cell is where it is presented and its source does not say: a slide, or for reading, or what is said."""
-    if aside:
-        return "skip"
-    if cell.kind == "code":
-        return "slide" if first or cell.figure else "skip"
-    heading = re.match(r"#{1,2} ", cell.source) and cell.lines <= MAX_SLIDE_LINES
-    asked = cell.lines == 1 and re.fullmatch(r"\*[^*].*\*", cell.source)
-    return "slide" if first or heading else "subslide" if asked else "notes"
-
-
-def with_slides(cells: Sequence[Cell]) -> list[Cell]:
-    """Give every cell the slide type that the deck will use."""
-    return [
-        cell if cell.slide is not None else replace(cell, slide=default_slide(cell, first=i == 0, aside=aside))
-        for i, (cell, aside) in enumerate(zip(cells, in_excursions(cells), strict=True))
-    ]
-
-
 def cell_id(index: int) -> str:
     """The part of a cell's id that counts: ``c07`` for the seventh cell."""
     return f"c{index + 1:02d}"
@@ -220,7 +193,6 @@ def cell_id(index: int) -> str:
 
 def unrun_notebook(cells: Sequence[Cell], number: str) -> NotebookNode:
     """Make the notebook of a lesson, not yet run, with the fingerprints that tell a later edit apart."""
-    cells = with_slides(cells)
     nodes = [to_node(cell, id=f"{number}-{cell_id(i)}") for i, cell in enumerate(cells)]
     for cell, node in zip(cells, nodes, strict=True):
         if starts(cell):

@@ -51,11 +51,24 @@ def reading_map(course: Course) -> str:
     return importlib.import_module("attnlib.course.reading").as_markdown(quoted)
 
 
+def teaching(course: Course) -> str:
+    """The plans, with how many slides the decks have and how many minutes their notes say."""
+    texts = {path.stem: path.read_text("utf-8") for path in (course.root / "slides").glob("*.md")}
+    found = {
+        name if name == "lecture" else name[:2]: (
+            len(re.findall(r"^#{1,3} ", text, re.MULTILINE)),
+            sum(map(int, re.findall(r"^:::\{notes\} (\d+) min$", text, re.MULTILINE))),
+        )
+        for name, text in texts.items()
+    }
+    return importlib.import_module("attnlib.course.plans").as_markdown(found)
+
+
 #: Pages that are made, not written: path -> function of the course (None: not to be made yet).
 PAGES: dict[str, Callable[[Course], str | None]] = {
     "figures/README.md": gallery,
     "notebooks/CLAIMS.md": made_by("claims"),
-    "notebooks/TEACHING.md": made_by("plans"),
+    "notebooks/TEACHING.md": teaching,
     "notebooks/SYMBOLS.md": made_by("symbols"),
     "notebooks/FORMULAS.md": made_by("formulas"),
     "notebooks/READING.md": reading_map,

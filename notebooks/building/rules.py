@@ -18,7 +18,6 @@ from .numbers import distance_problems, well_formed
 
 MAX_LINES = 15
 MAX_WIDTH = 110  # what JupyterLab shows on a small laptop without scrolling
-SLIDE_TYPES = ("slide", "subslide", "fragment", "skip", "notes", "-")
 UNCHECKED = "nbval-ignore-output"
 NAME = r"[a-z][a-z0-9_]*"
 LIVE_TAGS = ("live", UNCHECKED)
@@ -45,8 +44,6 @@ def source_problems(cells: Sequence[Cell]) -> list[str]:
 def _cell_problems(name: str, cell: Cell) -> Iterable[str]:
     if cell.kind == "raw":
         yield f"{name} is a raw cell: a lesson has Markdown and code cells only"
-    if cell.slide is not None and cell.slide not in SLIDE_TYPES:
-        yield f"{name} has slide_type {cell.slide!r}; expected one of {', '.join(SLIDE_TYPES)}"
     if cell.figure is not None and not re.fullmatch(NAME, str(cell.figure)):
         yield f"{name} has the figure name {cell.figure!r}; expected lower-case letters, digits and _"
     if cell.figure is not None and (cell.kind != "code" or cell.live):

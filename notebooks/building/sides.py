@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
 from difflib import SequenceMatcher
 from enum import Enum
 from functools import lru_cache
@@ -18,7 +17,6 @@ from .lessons import (
     Cell,
     LessonError,
     LessonFiles,
-    cell_id,
     notebook_text,
     read_notebook,
     read_source,
@@ -26,7 +24,6 @@ from .lessons import (
     to_cells,
     unrun_notebook,
     where,
-    with_slides,
 )
 from .rules import output_problems
 from .running import tidy
@@ -182,8 +179,8 @@ def built_digests(notebook: NotebookNode) -> list[str]:
 
 
 def digests(cells: Sequence[Cell]) -> list[str]:
-    """The fingerprints of cells as they are now, slide types filled in."""
-    return [cell.digest() for cell in with_slides(cells)]
+    """The fingerprints of cells as they are now."""
+    return [cell.digest() for cell in cells]
 
 
 def changed(before: Sequence[str], after: Sequence[Cell]) -> list[str]:
@@ -195,25 +192,3 @@ def changed(before: Sequence[str], after: Sequence[Cell]) -> list[str]:
         elif what != "equal":
             names += [where(n + 1, after[n]) for n in range(k, m)]
     return names
-
-
-def without_slides(edited: Sequence[Cell], source: Sequence[Cell]) -> list[Cell]:
-    """Take the slide types away that a build had filled in; what a person wrote stays.
-
-    A cell is recognised by its id, which JupyterLab keeps. Where the notebook still has the slide type
-    that the build gave it, the source's own word (often none) is restored.
-    """
-    by_id = {
-        cell_id(i): (written, built.slide)
-        for i, (written, built) in enumerate(zip(source, with_slides(source), strict=True))
-    }
-    defaults = with_slides([replace(cell, slide=None) for cell in edited])
-    found = []
-    for cell, default in zip(edited, defaults, strict=True):
-        written, built = by_id.get(cell.id.partition("-")[2], (None, None))
-        if written is not None and cell.slide == built:
-            cell = replace(cell, slide=written.slide)
-        elif cell.slide == default.slide:
-            cell = replace(cell, slide=None)
-        found.append(cell)
-    return found

@@ -7,8 +7,6 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from .pages import Deck
-
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage")
 
@@ -18,8 +16,8 @@ def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def write(decks: Sequence[Deck], folder: Path) -> None:
-    """Print every deck, light, one page a slide, everything revealed."""
+def write(decks: Sequence[Path]) -> None:
+    """Print every deck beside its page, light, one sheet a slide, everything revealed."""
     from playwright.sync_api import sync_playwright
 
     browser = chromium()
@@ -27,8 +25,7 @@ def write(decks: Sequence[Deck], folder: Path) -> None:
         raise SystemExit("No Chromium: install it (Debian: apt install chromium) or set CHROMIUM to its path.")
     with sync_playwright() as play:
         page = play.chromium.launch(executable_path=browser, args=list(FLAGS)).new_page()
-        for deck in decks:
-            path = folder / f"{deck.lesson.file}.html"
+        for path in decks:
             page.goto(f"{path.resolve().as_uri()}?print-pdf&theme=light")
             page.wait_for_function("window.deckReady === true && document.querySelector('.pdf-page')")
             page.pdf(path=str(path.with_suffix(".pdf")), prefer_css_page_size=True, print_background=True)
