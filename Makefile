@@ -58,8 +58,8 @@ machines: .venv/tester ## run lessons as other processors would, and say how far
 parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md
 	$(PY) tests/parity.py
 
-book: .venv/book ## make the book, as web pages in book/_build/html
-	$(PY) book/make.py book/_build
+book: .venv/book ## make the book, as web pages in book/_build/html (PDF=1 prints it instead, with Chromium)
+	$(PY) book/make.py book/_build $(if $(PDF),--pdf)
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
 slides: .venv/slides ## make the decks from slides/*.md, in slides/_build (PDF=1 prints them too, with Chromium)

@@ -52,7 +52,7 @@ _MODULES = {
     "regression.": ["kernels"],
 }
 __all__, __getattr__, _ = lazy(__name__, _NAMES | _COURSE, _MODULES)
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __dir__() -> list[str]:

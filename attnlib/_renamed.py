@@ -14,7 +14,7 @@ __all__ = ["RenamedWeights", "moved", "renamed", "say_renamed", "with_new_names"
 
 def say_renamed(old: str, new: str) -> None:
     """Tell whoever used the name ``old``, two calls from here, that it is ``new`` now."""
-    warnings.warn(f"{old} is now {new}; the old name works until version 0.3", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"{old} is now {new}; the old name works until version 2", DeprecationWarning, stacklevel=3)
 
 
 class renamed:  # noqa: N801
@@ -26,7 +26,7 @@ class renamed:  # noqa: N801
     ...     remember = renamed("prefill")
     >>> with warnings.catch_warnings(record=True, action="always") as said:
     ...     Model().remember(), str(said[0].message)
-    ('read', 'Model.remember is now Model.prefill; the old name works until version 0.3')
+    ('read', 'Model.remember is now Model.prefill; the old name works until version 2')
     """
 
     def __init__(self, new: str) -> None:

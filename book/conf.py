@@ -29,6 +29,7 @@ extensions = [
 
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_render_markdown_format = "gfm"  # a table that a cell shows is a table
 nb_ipywidgets_js = {}
 myst_enable_extensions = ["dollarmath", "amsmath"]
 
@@ -44,13 +45,13 @@ default_role = "py:obj"  # what stands in `backticks` in a docstring is a link w
 html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_theme_options = {
     "use_download_button": True,
     "use_fullscreen_button": False,
     "collapse_navbar": True,
     "navbar_persistent": [],  # one search field is enough
 }
-html_show_search_summary = False  # it would fetch every page found: 7 MB for "attention"
 html_show_sourcelink = False
 html_domain_indices = False  # the reference has its own first page
 exclude_patterns = ["**.ipynb_checkpoints"]
@@ -61,3 +62,5 @@ if name := os.environ.get("GITHUB_REPOSITORY"):
     address = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{name}"
     repository = f"{address}/blob/{os.environ.get('GITHUB_SHA', 'HEAD')}"
     html_theme_options |= {"repository_url": address, "use_repository_button": True}
+    html_theme_options["launch_buttons"] = {"binderhub_url": "https://mybinder.org"}  # which reads .binder
+    html_theme_options["path_to_docs"] = ""

@@ -25,9 +25,12 @@ def main() -> int:
     if status := make(asked.folder):
         return status
     if asked.pdf:
-        import pdf  # needs Playwright
+        sys.path.insert(0, str(HERE.parent / "tools"))
+        import printing
 
-        pdf.write(sorted(asked.folder.glob("*.html")))
+        ready = "window.deckReady === true && document.querySelector('.pdf-page')"
+        decks = sorted(asked.folder.glob("*.html"))
+        printing.write(decks, "?print-pdf&theme=light", ready, prefer_css_page_size=True)
     print(f"Open {asked.folder / 'index.html'} in a browser: no server is needed.")
     return 0
 

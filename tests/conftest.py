@@ -12,7 +12,7 @@ from hypothesis import settings
 
 import build
 from building.lessons import HEADER, Course, LessonFiles
-from pdf import FLAGS, chromium
+from printing import FLAGS, chromium
 
 # A plugin for a pytest of its own. Read for its examples here, it would import the package anew under all other tests.
 collect_ignore = ["shapes.py"]

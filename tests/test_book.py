@@ -104,6 +104,13 @@ def test_every_picture_has_words(pages):  # those that move get theirs by a scri
     assert [(name, image["src"]) for name, image in images if len(image.get("alt", "")) < 9] == []
 
 
+def test_tables_are_tables_and_there_is_one_way_on(book):
+    for lesson in READY:
+        text = (book / "notebooks" / f"{lesson.file}.html").read_text("utf-8")
+        assert not re.search(r"<p>\|", text), f"{lesson.number}: a table is left in Markdown"
+        assert "the map of the course" not in text, f"{lesson.number}: two rows of links at the end"
+
+
 def test_lessons_follow_each_other(book):
     for lesson, after in pairwise(READY):
         text = (book / "notebooks" / f"{lesson.file}.html").read_text("utf-8")

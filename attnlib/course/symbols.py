@@ -62,7 +62,7 @@ def as_markdown() -> str:
     >>> as_markdown().splitlines()[0]
     '# Symbols and terms'
     """
-    text = [HEAD]
+    text = [HEAD, _twice()]
     for part, title in PARTS.items():
         members = {lesson.number: lesson.file for lesson in LESSONS if lesson.part == part}
         rows = [_row(symbol, members[symbol.lesson]) for symbol in SYMBOLS if symbol.lesson in members]
@@ -75,12 +75,27 @@ HEAD = """\
 
 What a thing is called in formulas, in code, in English and in Chinese, and the lesson that says first what it is. \
 A token is a row: shapes are those of one sentence or, where they begin with `batch`, of several. Any axes may stand \
-before them in `attnlib.attention`. In code a name in brackets is an argument.
+before them in `attnlib.attention`. In code a name in brackets is an argument. The terms stand in Chinese \
+too, because many who read about attention learned it in that language, where one term has several translations.
 """
 COLUMNS = ("| symbol | English | 中文 | shape | in code | lesson |", "| --- | --- | --- | --- | --- | --- |")
 FOOT = """\
 *Perplexity* (困惑度), which many texts print where this course prints bits, is 2 to the power of the bits per token.
 """
+
+
+def _twice() -> str:
+    """Which letters stand for more than one thing."""
+    found: dict[str, list[Symbol]] = {}
+    for symbol in SYMBOLS:
+        for letter in filter(None, symbol.symbol.split(", ")):
+            found.setdefault(letter, []).append(symbol)
+    said = [f"{letter} is {_either(members)}" for letter, members in found.items() if len(members) > 1]
+    return f"Some letters mean two things, as in the papers: {'; '.join(said)}.\n"
+
+
+def _either(members: list[Symbol]) -> str:
+    return " and ".join(f"the {symbol.english} (from {symbol.lesson} on)" for symbol in members)
 
 
 def _row(symbol: Symbol, lesson: str | None) -> str:

@@ -40,7 +40,7 @@ def curves_and_weights(
     places: Sequence[float] = (),
     gamma: float = 0.5,
 ) -> Picture:
-    """Above, data as dots under a curve; below, the weights that made it; a column for each of ``fits``.
+    """Above, data as dots under a curve; below, the weights that made it; each of ``fits`` a column; one alone, side by side.
 
     A fit is ``{name: (grid, curve, weights)}``, with a row of weights for a query and a column for a data point.
     ``ticks`` are words spread evenly over columns and rows of all maps. Each map has a scale of its own, from 0 to its
@@ -55,9 +55,11 @@ def curves_and_weights(
 query. Grid of numbers: 2×2.
     """
     said: list[str] = []
-    fig, axes = new_figure(max(4.5, 3.4 * len(fits)), 6.4, len(fits), 2, squeeze=False)
+    alone = len(fits) == 1
+    size = (9.0, 4.0, 2, 1) if alone else (3.4 * len(fits), 6.4, len(fits), 2)
+    fig, axes = new_figure(*size, squeeze=False)
     for i, (name, (grid, curve, weights)) in enumerate(fits.items()):
-        above, below = axes[:, i]
+        above, below = axes[0] if alone else axes[:, i]
         above.scatter(x, y, s=10, color=PALE, alpha=0.8, linewidths=0)
         above.plot(grid, curve)
         above.set_title(name)

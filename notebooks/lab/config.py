@@ -32,3 +32,5 @@ c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
 # Without news there is still the question whether you want news: overrides.json answers it.
 c.LabApp.app_settings_dir = str(here)
+c.LabApp.custom_css = True  # custom.css, beside this file
+c.ServerApp.tornado_settings = {"static_custom_path": [str(here)]}
