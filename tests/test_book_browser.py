@@ -144,7 +144,7 @@ def test_every_page_is_whole(browser, seen, address, book):
 
 
 @pytest.mark.parametrize("tab", SEEN, indirect=True)
-def test_figures_keep_their_shape_and_lie_on_light_paper(tab, address):
+def test_figures_keep_their_shape_and_are_dark_in_the_dark(tab, address):
     tab.goto(f"{address}notebooks/01_nadaraya_watson.html")
     pictures = tab.locator(".bd-article img")
     for i in range(pictures.count()):  # those in a folded excursion too, and all are fetched when they come near
@@ -154,7 +154,9 @@ def test_figures_keep_their_shape_and_lie_on_light_paper(tab, address):
     tab.wait_for_function(there, arg=pictures.count())  # the network was idle once, before the last were fetched
     assert tab.evaluate(SQUASHED) == []
     if tab.evaluate("document.documentElement.dataset.theme") == "dark":
-        assert min(tab.evaluate(GROUNDS)) > 200
+        assert min(tab.evaluate(GROUNDS)) > 200, "white, before it is turned"
+        turned = "[...document.querySelectorAll('.bd-article img')].every(i => getComputedStyle(i).filter.includes('invert'))"
+        assert tab.evaluate(turned)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def curves_and_weights(
     places: Sequence[float] = (),
     gamma: float = 0.5,
 ) -> Picture:
-    """Above, data as dots under a curve; below, the weights that made it; each of ``fits`` a column; one alone, side by side.
+    """Above, data as dots under a curve; below, the weights that made it; a column a fit, or one fit side by side.
 
     A fit is ``{name: (grid, curve, weights)}``, with a row of weights for a query and a column for a data point.
     ``ticks`` are words spread evenly over columns and rows of all maps. Each map has a scale of its own, from 0 to its
