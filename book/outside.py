@@ -8,6 +8,7 @@ a link. A file that is nowhere is left for Sphinx to warn of.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -24,6 +25,12 @@ def redirect(app: Sphinx, doctree: nodes.document) -> None:
             path = _in_repository(app.env.docname, link["reftarget"])
             if path:
                 link.replace_self(_elsewhere(app, link, path))
+
+
+def relink(app: Sphinx, doctree: nodes.document) -> None:
+    """Let links to lessons in what a cell shows as HTML lead to their pages."""
+    for part in doctree.findall(nodes.raw):
+        part.replace_self(nodes.raw("", re.sub(r'(href="[^":]*)\.ipynb"', r'\1.html"', part.astext()), format="html"))
 
 
 def _in_repository(page: str, target: str) -> Path | None:
@@ -53,4 +60,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.add_config_value("repository", "", "env")
     app.connect("doctree-read", redirect)
+    app.connect("doctree-read", relink)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -59,16 +59,14 @@ def _part(part: int) -> str:
 
 
 def lesson_map() -> str:
-    """Which lesson needs which, as lesson 00 draws it and as a table."""
+    """Which lesson needs which."""
     by_number = {lesson.number: lesson for lesson in LESSONS}
     rows = ["| lesson | needs | is needed for |", "| --- | --- | --- |"]
     for lesson in LESSONS:
         needs = ", ".join(_short(by_number[number]) for number in lesson.needs) or "nothing"
         serves = ", ".join(_short(other) for other in LESSONS if lesson.number in other.needs) or "nothing"
         rows.append(f"| {lesson.link('notebooks/')} | {needs} | {serves} |")
-    head = "# Map of the lessons\n\nAn arrow, and the table below it, lead from a lesson to those that need it.\n"
-    return "\n".join([head, "![The lessons as boxes, with an arrow from each to those that need it: the table below "
-                      "says the same in words.](figures/00_course.png)\n", *rows, ""])  # fmt: skip
+    return "\n".join(["# Map of the lessons\n", *rows, ""])
 
 
 def _short(lesson: Lesson) -> str:

@@ -78,6 +78,8 @@ class Output(Taken):
 
     def taken(self, number: str, name: str) -> list[nodes.Node]:
         """Read it from the lesson."""
+        if page := named.drawn(number, name):
+            return [_raw(f'<div class="drawn">{page}</div>')]
         text = named.printed(number, name, list(self.content))
         if "columns" in self.options:
             text = named.table(text, [column.strip() for column in self.options["columns"].split(",")])

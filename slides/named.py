@@ -67,6 +67,12 @@ def picture(number: str, name: str) -> tuple[str, str]:
     return out.data["image/png"], out.metadata["image/png"]["alt"]
 
 
+def drawn(number: str, name: str) -> str:
+    """What a cell shows as HTML, links to lessons leading to their decks; nothing if it shows none."""
+    pages = [out.data["text/html"] for out in cell(number, name).outputs if "text/html" in out.get("data", {})]
+    return re.sub(r'\.ipynb"', '.html"', pages[0]) if pages else ""
+
+
 def printed(number: str, name: str, rows: Sequence[str] = ()) -> str:
     """What a cell printed, its names in words; only the rows of these names, if any are given."""
     outputs = cell(number, name).outputs
