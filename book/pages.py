@@ -13,18 +13,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
 
 import reference  # noqa: E402
 from attnlib.course.claims import CLAIMS  # noqa: E402
 from attnlib.course.lessons import LESSONS, PARTS, Lesson  # noqa: E402
+from building.lessons import Course, read_notebook  # noqa: E402
+from building.pictures import figures, gallery  # noqa: E402
 
 #: What is taken from the repository as it stands, in the order in which readers may want it.
 TAKEN = (
     "notebooks/[0-9][0-9]_*.ipynb",
     "notebooks/*.md",
-    "figures/README.md",
-    "figures/*.png",
     "benchmarks/*.md",
     "benchmarks/*.png",
     "attnlib/data/*.md",
@@ -37,7 +37,16 @@ def files() -> Iterator[tuple[str, bytes]]:
     for pattern in TAKEN:
         for path in sorted(ROOT.glob(pattern)):
             yield path.relative_to(ROOT).as_posix(), path.read_bytes()
-    made = {"index.md": index(), "lessons.md": lesson_map(), "tests/test_claims.md": claim_tests()}
+    course = Course(ROOT)
+    for lesson in course.lessons():
+        for name, png, _ in figures(read_notebook(lesson.notebook)):
+            yield f"figures/{lesson.figure(name).name}", png
+    made = {
+        "figures/README.md": gallery(course),
+        "index.md": index(),
+        "lessons.md": lesson_map(),
+        "tests/test_claims.md": claim_tests(),
+    }
     for path, text in [*made.items(), *reference.pages()]:
         yield path, text.encode()
 

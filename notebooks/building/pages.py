@@ -1,4 +1,4 @@
-"""The pages that are made from the course, not written: ledger, plans, symbols, syllabus, gallery."""
+"""The pages that are made from the course, not written: ledger, plans, symbols, syllabus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from .cells import Cell
 from .lessons import Course, LessonError
 from .links import works
 from .minutes import as_json
-from .pictures import gallery
 from .sides import sources
 
 # The syllabus in the README stands between these two lines.
@@ -66,7 +65,6 @@ def teaching(course: Course) -> str:
 
 #: Pages that are made, not written: path -> function of the course (None: not to be made yet).
 PAGES: dict[str, Callable[[Course], str | None]] = {
-    "figures/README.md": gallery,
     "notebooks/CLAIMS.md": made_by("claims"),
     "notebooks/TEACHING.md": teaching,
     "notebooks/SYMBOLS.md": made_by("symbols"),

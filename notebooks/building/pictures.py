@@ -78,16 +78,12 @@ def write_figures(lesson: LessonFiles, notebook: NotebookNode) -> int:
     return len(wanted)
 
 
-def gallery(course: Course) -> str | None:
-    """The page that shows every figure of the course (None: there is none yet)."""
-    parts = [
-        "# Figures\n\nEvery picture of the course, with the lesson that draws it. "
-        "`make build` writes this page and the pictures.\n"
-    ]
+def gallery(course: Course) -> str:
+    """A page that shows every figure of the course."""
+    parts = ["# Figures\n\nEvery picture of the course, with the lesson that draws it.\n"]
     for lesson in course.lessons():
-        if lesson.notebook.exists():
-            parts += _gallery_of(lesson, read_notebook(lesson.notebook))
-    return "\n".join(parts) if len(parts) > 1 else None
+        parts += _gallery_of(lesson, read_notebook(lesson.notebook))
+    return "\n".join(parts)
 
 
 def _gallery_of(lesson: LessonFiles, notebook: NotebookNode) -> Iterator[str]:
