@@ -26,6 +26,7 @@ __all__ = [
     "at",
     "autocasts",
     "broadcast_shapes",
+    "in_vmap",
     "is_array",
     "is_boolean",
     "is_float_dtype",
@@ -146,8 +147,8 @@ def _is_boolean_dtype(dtype: Any) -> bool:
 
 
 def _name(dtype: Any) -> str:
-    """The name without the library's, which all of them write before a point, if at all: torch.float32."""
-    return str(dtype).rpartition(".")[2]
+    """The name without the library's, before a point, if at all (torch.float32), and without the order of bytes."""
+    return getattr(dtype, "name", str(dtype)).rpartition(".")[2]
 
 
 def namespace(x: Array) -> ModuleType:
@@ -177,17 +178,27 @@ def tracing() -> bool:
 
 
 def readable(x: Array) -> bool:
-    """May the numbers in ``x`` be looked at? Not while torch traces a graph, nor under its vmap: checks step aside.
+    """May the numbers in ``x`` be looked at? Where not, checks step aside.
+
+    That is while torch traces a graph, under its vmap, and of its meta and fake tensors, which have none.
 
     >>> import numpy as np
     >>> readable(np.zeros(3))
     True
     """
-    return not (is_torch_array(x) and (tracing() or _in_vmap(sys.modules["torch"])))
+    if not is_torch_array(x):
+        return True
+    return not (x.is_meta or hasattr(x, "fake_mode") or tracing() or in_vmap())
 
 
-def _in_vmap(torch: ModuleType) -> bool:
-    if torch._C._functorch.peek_interpreter_stack() is None:  # in no transformation of torch.func
+def in_vmap() -> bool:
+    """Are we under torch's vmap?
+
+    >>> in_vmap()
+    False
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch._C._functorch.peek_interpreter_stack() is None:  # in no transformation of torch.func
         return False
     from torch._functorch.pyfunctorch import VmapInterpreter, retrieve_all_functorch_interpreters
 

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array, is_boolean, is_floating, library_name
+from attnlib._arrays import (
+    Array,
+    Shape,
+    autocasts,
+    broadcast_shapes,
+    is_array,
+    is_boolean,
+    is_floating,
+    is_torch,
+    library_name,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
@@ -35,6 +45,7 @@ OURS = {  # our words for arguments of torch and of transformers
     "num_heads": "n_heads",
     "scale": "score, a function of queries and keys: lambda q, k: scale * attnlib.dot(q, k)",
 }
+PADDED = "Fill it up with nested.to_padded_tensor(0.0), and hide what was filled up with attnlib.masks.padding"
 ARRAY = "a NumPy array or a torch tensor, or an array of another library that speaks the array API"
 
 
@@ -44,6 +55,8 @@ def check_floats(**arrays: Array) -> None:
     for name, x in arrays.items():
         if not is_array(x) or isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
             raise TypeError(f"{name} must be {ARRAY}; got {type(x).__name__}")
+        if getattr(x, "is_nested", False):
+            raise TypeError(f"{name} must be one block of numbers; got a nested tensor. {PADDED}")
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
     for name, x in rest:
@@ -54,6 +67,13 @@ def check_floats(**arrays: Array) -> None:
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
             raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")
+
+
+def check_tensor(**inputs: object) -> None:
+    """Raise ``TypeError`` unless these are torch tensors; what else they must be, whoever takes them says."""
+    for name, x in inputs.items():
+        if not is_torch(x):
+            raise TypeError(f"{name} must be a torch tensor, (..., n, d_model); got {type(x).__name__}")
 
 
 def check_words(function: str, others: Mapping[str, object]) -> None:

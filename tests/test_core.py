@@ -560,3 +560,71 @@ def test_a_score_that_is_no_number_is_named(make, options):
     with pytest.raises(ValueError, match="score must return numbers; got NaN for 1 of "):
         attention(x, x, x, score=score, **options)
     assert not attention(x, x, x, score=score, mask=hidden, **options).out.any()
+
+
+# Where there are no numbers, or more of them than a type can count
+
+
+def test_shapes_come_out_where_there_are_no_numbers():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    from attnlib.nn import EncoderLayer
+
+    def shapes(device):
+        with torch.device(device):
+            x, layer = torch.zeros(2, 5, 8), EncoderLayer(8, 2, 16)
+        outs = [attention(x, x, x), attention(x, x, x, weights=False), attention(x, x, x, weights=False, block=2)]
+        return {tuple(found.out.shape) for found in [*outs, layer(x)]}
+
+    assert shapes("meta") == {(2, 5, 8)}
+    with FakeTensorMode():
+        assert shapes("cpu") == {(2, 5, 8)}
+
+
+@pytest.mark.parametrize("to", [np.asarray, torch.as_tensor], ids=["NumPy", "torch"])
+def test_half_precision_counts_more_keys_than_it_has_numbers(to):
+    k, q, v = (to(np.full((n, 2), x, dtype=np.float16)) for n, x in ((65_520, 0), (1, 0), (65_520, 1)))
+    for options in ({}, {"weights": False}):
+        out = attention(q, k, v, **options).out
+        assert out.dtype == v.dtype
+        np.testing.assert_allclose(np.asarray(out), 1, rtol=1e-2)
+
+
+def test_the_mean_of_the_largest_numbers_is_one_of_them():
+    for to in (np.asarray, torch.as_tensor):
+        q, k, v = (to(np.full((n, 1), x, dtype=np.float32)) for n, x in ((1, 0), (2, 0), (2, 3e38)))
+        for weights in (True, False):
+            np.testing.assert_allclose(np.asarray(attention(q, k, v, weights=weights).out), 3e38, rtol=1e-6)
+
+
+def test_numbers_in_another_order_of_bytes_are_numbers():
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    np.testing.assert_array_equal(attention(*[x.astype(">f8")] * 3).out, attention(x, x, x).out)
+
+
+def test_a_nested_tensor_is_refused_with_what_to_do():
+    x = torch.nested.nested_tensor([torch.zeros(3, 8), torch.zeros(5, 8)], layout=torch.jagged)
+    with pytest.raises(TypeError, match=r"q must be one block of numbers; got a nested tensor\. Fill it up"):
+        attention(x, x, x)
+
+
+def test_under_vmap_nothing_is_said_and_the_numbers_are_those_of_a_loop(recwarn):
+    from torch.func import functional_call, stack_module_state, vmap
+
+    from attnlib.nn import EncoderLayer
+
+    layers, x = [EncoderLayer(8, 2, 16).eval() for _ in range(3)], torch.randn(2, 5, 8)
+    weights, buffers = stack_module_state(layers)
+    found = vmap(lambda w, b: functional_call(layers[0], (w, b), (x,)).out)(weights, buffers)
+    torch.testing.assert_close(found, torch.stack([layer(x).out for layer in layers]))
+    assert [str(one.message) for one in recwarn] == []
+
+
+def test_a_layer_names_what_is_no_tensor():
+    from attnlib import MultiHeadAttention
+    from attnlib.nn import EncoderLayer
+
+    with pytest.raises(TypeError, match=r"x must be a torch tensor, .*; got NoneType"):
+        EncoderLayer(8, 2, 16)(None)
+    with pytest.raises(TypeError, match=r"x_q must be .*; got NoneType"):
+        MultiHeadAttention(8, 2)(None)

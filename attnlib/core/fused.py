@@ -13,7 +13,7 @@ from torch.compiler import is_exporting
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnlib import masks
-from attnlib._arrays import Library, Shape, broadcast_shapes, is_boolean
+from attnlib._arrays import Library, Shape, broadcast_shapes, in_vmap, is_boolean, tracing
 from attnlib.core.arguments import check_numbers
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def fused(
 ) -> Tensor | None:
     """What `attnlib.attention` gives with the scaled dot product; None where the kernel cannot.
 
-    It turns an infinite score into NaN, and has no derivative in forward mode. A mask is handed over before it is
-    broadcast, since the kernel turns each of its booleans into a number.
+    It turns an infinite score into NaN, has no derivative in forward mode, and is a slow loop under vmap. A mask is
+    handed over before it is broadcast, since the kernel turns each of its booleans into a number.
     """
-    if forward_ad._current_level >= 0:
+    if forward_ad._current_level >= 0 or (not tracing() and in_vmap()):
         return None
     n_q, n_k = q.shape[-2], k.shape[-2]
     if n_q < 2:  # a single query stands at the last key, and sees them all

@@ -51,9 +51,12 @@ def softmax(scores: Float[Array, "... n_q n_k"], library: Library | None = None)
     array([[0.5, 0.5, 0. ]])
     """
     library = library or library_of(scores)
+    xp = library.xp
     exp_scores = exponentials(scores, library=library)
-    row_sum = library.xp.sum(exp_scores, axis=-1, keepdims=True)  # (..., n_q, 1)
-    return exp_scores / library.xp.where(row_sum > 0, row_sum, 1.0)  # rows of zeros stay zeros
+    half = getattr(scores.dtype, "itemsize", 4) == 2  # ends at 65,504, which is fewer than a long text has keys
+    row_sum = xp.sum(exp_scores, axis=-1, keepdims=True, **({"dtype": xp.float32} if half else {}))  # (..., n_q, 1)
+    alpha = exp_scores / xp.where(row_sum > 0, row_sum, 1.0)  # rows of zeros stay zeros
+    return xp.astype(alpha, scores.dtype) if half else alpha
 
 
 def exponentials(

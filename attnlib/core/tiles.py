@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlib._arrays import Array, Library, at, is_torch, library_of, split_rows
 from attnlib.core.arguments import check_numbers
-from attnlib.core.softmax import online_mean, online_update
+from attnlib.core.softmax import drop_weights, online_mean, online_update, softmax
 from attnlib.patterns import Pattern
 from attnlib.scores import masked_scores, scaled_dot
 
@@ -51,9 +51,13 @@ def without_weights(
         if out is not None:
             return out
     check_numbers(q, k, v, library)
-    return blockwise(
+    out = blockwise(
         q, k, v, score=score, mask=mask, causal=causal, bias=bias, dropout=dropout, block=block, library=library
     )
+    if block is None and library.readable and not library.xp.all(library.xp.isfinite(out)):  # a sum of large values
+        alpha = softmax(masked_scores(q, k, score, mask, causal, bias, library=library), library)
+        return drop_weights(alpha, dropout) @ v
+    return out
 
 
 def blockwise(

@@ -419,7 +419,7 @@ class MultiHeadAttention(nn.Module):
     def _check(self, **inputs: Tensor | None) -> None:
         weight = getattr(self.out_proj, "weight", None)
         for name, x in inputs.items():
-            if x is None:
+            if x is None and name != "x_q":
                 continue
             if not isinstance(weight, Tensor):  # of another module in its place
                 check_floats(**{name: x})
