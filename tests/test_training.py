@@ -203,6 +203,32 @@ def test_an_interruption_keeps_what_was_trained(tmp_path, times, steps):
     assert run(checkpoint=tmp_path) == run()
 
 
+def test_a_request_to_end_is_an_interruption(tmp_path):
+    def ends(step):
+        if step == 11:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return batches(step)
+
+    history = fit(Tied(), ends, loss, steps=23, checkpoint=tmp_path, progress=False)
+    assert history.interrupted
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    again = Tied()
+    assert fit(again, batches, loss, steps=23, checkpoint=tmp_path, progress=False).steps == 23
+    whole = Tied()
+    fit(whole, batches, loss, steps=23, progress=False)
+    assert bytes_of(again) == bytes_of(whole)
+
+
+def test_a_flipped_bit_on_disk_is_refused(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save(Tied(), path)
+    data = bytearray(path.read_bytes())
+    data[-2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"a\.safetensors must hold what was written; its checksum is .*damaged"):
+        load(Tied(), path)
+
+
 def test_an_interruption_while_a_metric_is_looked_at_loses_nothing(tmp_path):
     def impatient(model):
         for _ in range(2):

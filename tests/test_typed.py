@@ -75,6 +75,16 @@ def test_a_stranger_finds_types_and_is_told_of_mistakes(tmp_path):
     assert found == dict(wanted), done.stdout + done.stderr
 
 
+def test_what_the_readme_shows_holds_under_strict(tmp_path):
+    code = re.findall(r"^```python\n(.*?)^```", (ROOT / "attnlib" / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    whole = [block for block in code if block.startswith(("import", "from"))]  # the others go on from them
+    files = [tmp_path / f"block{number}.py" for number in range(len(whole))]
+    for file, block in zip(files, whole, strict=True):
+        file.write_text(block)
+    done = subprocess.run([*MYPY, "--strict", *map(str, files)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_stub_offers_what_the_package_offers(name):
     package = importlib.import_module(name)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from attnlib.training.arguments import Settings, check_model
 from attnlib.training.distributed import joined
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
+Model = TypeVar("Model", bound="Module")
+Batch = TypeVar("Batch")
+
 
 def fit(
-    model: Module,
-    batches: Callable[[int], Any],
-    loss: Callable[[Module, Any], Tensor | tuple[Tensor, Tensor | float]],
+    model: Model,
+    batches: Callable[[int], Batch],
+    loss: Callable[[Model, Batch], Tensor | tuple[Tensor, Tensor | float]],
     *,
     steps: int,
     lr: float = 3e-3,
@@ -41,7 +44,7 @@ def fit(
     schedule: Callable[[int], float] | None = None,
     clip: float | None = 1.0,
     seed: int = 0,
-    metrics: Mapping[str, Callable[[Module], float]] | None = None,
+    metrics: Mapping[str, Callable[[Model], float]] | None = None,
     every: int = 50,
     patience: int | None = None,
     watch: str = "lowest loss",

@@ -1,4 +1,4 @@
-"""Ctrl-C, or the stop button of a notebook, while a model is being trained."""
+"""Ctrl-C, the stop button of a notebook, or SIGTERM, while a model is being trained."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Interrupts:
 
     When to heed it is for the loop to say, which then sets ``wanted``: among several processes, when all agree.
     A second one raises ``KeyboardInterrupt`` at once, for a loss or a metric that takes too long, but not inside
-    ``with interrupts.held()``, where it would tear in two what belongs together. ``several`` says that other processes
-    wait for what this one does: then none ever raises, and a SIGTERM, with which a cluster or torchrun asks for the
-    end, is noted too.
+    ``with interrupts.held()``, where it would tear in two what belongs together. A SIGTERM, with which a cluster or
+    torchrun asks for the end, is an interruption too. ``several`` says that other processes wait for what this one
+    does: then none ever raises.
     """
 
     def __init__(self, several: bool = False) -> None:
@@ -29,9 +29,7 @@ class Interrupts:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        usual = {signal.SIGINT: signal.default_int_handler}
-        if self._several:
-            usual[signal.SIGTERM] = signal.SIG_DFL
+        usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
         for number, handler in usual.items():
             with suppress(ValueError):  # not the main thread, which is the only one that is ever interrupted
                 if signal.getsignal(number) is handler:  # leave alone a host that has a way of its own

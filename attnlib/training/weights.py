@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PART", "copies", "load", "put_weights", "read", "save", "weights_of", "write"]
 
+CHECKSUM = "crc32"  # in the file's own metadata
 PART = ".part"  # what a file ends in as long as it is not whole
 
 
@@ -65,7 +67,8 @@ def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | Non
     ...     read(Path(folder) / "x")[0]
     {'a': tensor([1., 1.])}
     """
-    data = safetensors.torch.save(copies(tensors), metadata)
+    tensors = copies(tensors)
+    data = safetensors.torch.save(tensors, (metadata or {}) | {CHECKSUM: _checksum(tensors)})
     part = path.with_name(f"{path.name}.{os.getpid()}{PART}")
     try:
         with part.open("wb") as file:
@@ -85,13 +88,30 @@ def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | Non
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors in ``path`` and what is written beside them; ``ValueError`` when it is no safetensors file."""
+    """The tensors in ``path`` and what is written beside them.
+
+    Raises ``ValueError`` when it is no safetensors file, or holds other numbers than were written.
+    """
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             # Copied, so that nothing leans on a file that is about to be replaced.
-            return {name: file.get_tensor(name).clone() for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata() or {}
     except safetensors.SafetensorError as error:
         raise ValueError(f"{path} must be a whole safetensors file; {error}") from None
+    written = metadata.pop(CHECKSUM, None)  # files of other programs have none
+    if written is not None and written != (found := _checksum(tensors)):
+        raise ValueError(f"{path} must hold what was written; its checksum is {found}, not {written}: it was damaged")
+    return tensors, metadata
+
+
+def _checksum(tensors: dict[str, Tensor]) -> str:
+    """CRC-32 of all bytes, tensor by tensor in the order of their names."""
+    total = 0
+    for name in sorted(tensors):
+        flat = tensors[name].reshape(-1)
+        total = zlib.crc32(flat.view(torch.uint8).numpy() if flat.numel() else b"", total)
+    return f"{total:08x}"
 
 
 def copies(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
