@@ -19,6 +19,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx-mathjax-offline",
     "excursions",
+    "living",
     "moving",
     "names",
     "outside",
@@ -43,7 +44,7 @@ default_role = "py:obj"  # what stands in `backticks` in a docstring is a link w
 
 html_theme = "sphinx_book_theme"
 html_title = project
-html_static_path = ["_static"]
+html_static_path = ["_static", "live"]
 html_theme_options = {
     "use_download_button": True,
     "use_fullscreen_button": False,

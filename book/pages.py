@@ -23,6 +23,7 @@ from attnlib.course.lessons import LESSONS, PARTS, Lesson  # noqa: E402
 TAKEN = (
     "notebooks/[0-9][0-9]_*.ipynb",
     "notebooks/*.md",
+    "book/cut_a_head.md",
     "figures/README.md",
     "figures/*.png",
     "benchmarks/*.md",
