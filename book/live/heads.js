@@ -57,7 +57,7 @@ function begin() {
   $("bench").hidden = false;
   arrows($("heads"), config.n_head);
   arrows($("tokens"));
-  readAddress();
+  readAddress().then(() => $("bench").scrollIntoView());
 }
 
 /** What comes after the tokens, three ways. While it is computed, only the newest wish is kept. */
@@ -120,7 +120,8 @@ function press(head, forControl) {
 
 function changed() {
   drawControl();
-  writeAddress();
+  clearTimeout(writeAddress.rest); // browsers refuse an address that changes with every letter
+  writeAddress.rest = setTimeout(writeAddress, 200);
   return think();
 }
 
@@ -157,10 +158,10 @@ function readAddress() {
   beginWith(names[parts.get("begin")] ?? names[0]);
   if (parts.has("text")) $("text").value = parts.get("text");
   cuts = heads("cut");
-  control = heads("control").difference(cuts);
+  control = new Set([...heads("control")].filter((head) => !cuts.has(head)));
   chosen = control.size > 0 && !alike();
   document.querySelector(`[name=put][value=${parts.get("put") === "mean" ? "mean" : "zero"}]`).checked = true;
-  read();
+  return read();
 }
 
 // --- writing --------------------------------------------------------------------------------------------------------
@@ -223,7 +224,10 @@ function button(name) {
   const head = make("button", { type: "button", id: `head-${name}`, tabIndex: name === shown ? 0 : -1 },
     make("canvas"), make("span", { className: "left" }));
   head.onclick = (event) => press(name, event.shiftKey || $("choose").ariaPressed === "true");
-  head.onpointerenter = head.onfocus = () => { shown = name; if (runs) showLarge(); };
+  const look = () => { shown = name; if (runs) showLarge(); };
+  head.onfocus = look;
+  head.onpointerenter = () => { button.rest = setTimeout(look, 150); }; // not on the way to another, or to the large map
+  head.onpointerleave = () => clearTimeout(button.rest);
   return head;
 }
 
@@ -300,14 +304,15 @@ function sentence(p, token) {
 
 /** Each head cut alone: what is left of the likeliest token's probability, written on its map. */
 async function cutEachAlone() {
-  const p = softmax(runs[0].logits, temperature()), token = p.indexOf(Math.max(...p)), names = allHeads();
-  const answers = await ask({ tokens: [...tokens], runs: names.map((name) => byLayer(new Set([name]))), put: put() });
-  answers.forEach(({ logits }, i) => {
-    const left = three(softmax(logits, temperature())[token]), head = $(`head-${names[i]}`);
+  const before = runs, p = softmax(runs[0].logits, temperature()), token = p.indexOf(Math.max(...p));
+  say(`On each map: what “${named(token)}” keeps of its ${three(p[token])} when that head alone is cut.`);
+  for (const name of allHeads()) {
+    const [{ logits }] = await ask({ tokens: [...tokens], runs: [byLayer(new Set([name]))], put: put() });
+    if (runs !== before) return; // something else was asked meanwhile
+    const left = three(softmax(logits, temperature())[token]), head = $(`head-${name}`);
     head.querySelector(".left").textContent = left.replace("0.", ".");
     head.setAttribute("aria-label", `${head.getAttribute("aria-label")}; with it alone cut, ${left}`);
-  });
-  say(`On each map: what “${named(token)}” keeps of its ${three(p[token])} when that head alone is cut.`);
+  }
 }
 
 // --- what can be pressed --------------------------------------------------------------------------------------------

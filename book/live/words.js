@@ -43,7 +43,7 @@ function compute() {
       cell.classList.toggle("moved", other[i]);
       if (name !== "weights") return;
       cell.style.background = `rgb(${colour(values[i])})`;
-      cell.style.color = values[i] > 0.25 ? "#fff" : "#222";
+      cell.style.color = values[i] > 0.2 ? "#fff" : "#000";
     });
     return [name, other];
   });
@@ -55,10 +55,12 @@ function compute() {
 }
 
 function fill() {
-  const moved = make("p", { id: "words-moved", textContent: "Nothing has moved yet." }), again = make("button", { type: "button", textContent: "As it was" });
+  const moved = make("p", { id: "words-moved", textContent: "Nothing has moved yet." });
+  const again = make("button", { type: "button", textContent: "As it was" });
   moved.setAttribute("role", "status");
   again.onclick = () => {
-    for (const name in START) document.querySelectorAll(`#words-${name} input`).forEach((input, i) => { input.value = START[name].flat()[i]; });
+    for (const name in START)
+      document.querySelectorAll(`#words-${name} input`).forEach((input, i) => { input.value = START[name].flat()[i]; });
     compute();
     moved.textContent = "As it was.";
   };
