@@ -57,7 +57,7 @@ function begin() {
   $("bench").hidden = false;
   arrows($("heads"), config.n_head);
   arrows($("tokens"));
-  readAddress().then(() => $("bench").scrollIntoView());
+  readAddress().then(() => { $("begin").focus(); $("bench").scrollIntoView(); });
 }
 
 /** What comes after the tokens, three ways. While it is computed, only the newest wish is kept. */
@@ -168,7 +168,9 @@ function readAddress() {
 
 async function write(count) {
   const turn = write.turn = {}; // typing takes it away
-  for (let i = 0; i < count && write.turn === turn; i++) {
+  for (let i = 0; i < count; i++) {
+    await think.busy; // what is on the page may be of an earlier text
+    if (write.turn !== turn) return;
     const p = softmax((runs[$("who").value] ?? runs[0]).logits, temperature());
     const token = $("how").value === "drawn" ? drawn(p) : p.indexOf(Math.max(...p));
     if (!token) return say("The page ends here: the next token is the end.");
