@@ -25,6 +25,7 @@ from building.pictures import figures, gallery  # noqa: E402
 TAKEN = (
     "notebooks/[0-9][0-9]_*.ipynb",
     "notebooks/*.md",
+    "book/cut_a_head.md",
     "benchmarks/*.md",
     "benchmarks/*.png",
     "attnlib/data/*.md",

@@ -1,0 +1,336 @@
+// The page on which heads are cut: what it shows, and what happens when something is pressed.
+
+const BEGINNINGS = {
+  "a made-up word": [
+    "zorblax : float\n    The zorblax of the model.\nfoo : int\n    The foo. Only used if zor",
+    "“zorblax” is made up. At its third mention the model goes on with its next piece. Does it need one head for that? " +
+    "Guess a layer, then cut heads one at a time. When you have found one, write “baxlzor”, the same letters in " +
+    "another order, in the first two places, and ask whether the head still matters.",
+  ],
+  "a repeated list": [
+    "mean, variance, kurtosis, skew, mean, variance, kur",
+    "Is the second “kurtosis” copied from the first, or would the model finish the word anyway? Delete the first and " +
+    "see. Then ask how much of the difference a single head can take away.",
+  ],
+  "a docstring": [
+    "Compute the mean along the specified axis.\n\nParameters\n----------\na :",
+    "Documentation as it has read a lot of. Is there one head that this answer needs? Say how low you would have to " +
+    "see it fall before you call a head needed.",
+  ],
+  "a bracket": [
+    "The mean (or the average of the values",
+    "A bracket is open. With zeros in place of one head hardly anything is left of the answer. Find that head. Then " +
+    "put its mean there instead. Would you still say that the bracket needs this head, and no other as much?",
+  ],
+};
+const ARMS = ["trained", "cut", "control"];
+const SCRIPT = document.currentScript.src;
+const $ = (id) => document.getElementById(id);
+
+let ask, bpe, config;
+let tokens = [];
+let cuts = new Set(), control = new Set(); // heads by name, "4.2": layer 4, head 2
+let chosen = false; // did the reader choose the control?
+let runs = null; // as trained, cut, control: { logits, weights }, null where there is nothing to run
+let shown = "2.0", asks = 0, asked = 0; // the head, the row and the column of the large map
+
+// --- the model --------------------------------------------------------------------------------------------------------
+
+function load() {
+  $("load").querySelector("button").disabled = true;
+  $("load").querySelector("[role=status]").textContent = "Loading …";
+  const script = make("script", { src: new URL("weights.js", SCRIPT).href, onload: begin });
+  script.onerror = () => { $("load").querySelector("[role=status]").textContent = "weights.js is not there: make book"; };
+  document.head.append(script);
+}
+
+function begin() {
+  config = SHIPPED.config;
+  bpe = new BytePairs(SHIPPED.tokenizer);
+  ask = startThread(SHIPPED);
+  for (const name in BEGINNINGS) $("begin").add(new Option(name));
+  for (let l = 0; l < config.n_layer; l++) {
+    $("heads").append(make("span", { textContent: `layer ${l}` }));
+    for (let h = 0; h < config.n_head; h++) $("heads").append(button(`${l}.${h}`));
+  }
+  $("load").hidden = true;
+  $("bench").hidden = false;
+  arrows($("heads"), config.n_head);
+  arrows($("tokens"));
+  readAddress().then(() => { $("begin").focus(); $("bench").scrollIntoView(); });
+}
+
+/** What comes after the tokens, three ways. While it is computed, only the newest wish is kept. */
+async function think() {
+  think.again = true;
+  if (think.busy) return think.busy;
+  think.busy = (async () => {
+    while (think.again) {
+      think.again = false;
+      const all = [[], ...[cuts, control].filter((heads) => heads.size).map(byLayer)];
+      const begun = performance.now(), n = tokens.length;
+      const answers = await ask({ tokens: [...tokens], runs: all, put: put(), maps: true });
+      if (think.again) continue; // something was pressed meanwhile
+      runs = [answers[0], cuts.size ? answers[1] : null, control.size ? answers.at(-1) : null];
+      $("state").textContent = `${n} of ${config.n_positions} tokens, ${Math.round(performance.now() - begun)} ms`;
+      show();
+    }
+    think.busy = null;
+  })();
+  return think.busy;
+}
+
+const put = () => document.querySelector("[name=put]:checked").value;
+const nameOf = (l, h) => `${l}.${h}`;
+const byLayer = (heads) => Array.from({ length: config.n_layer }, (_, l) => inLayer(heads, l));
+const inLayer = (heads, l) => [...Array(config.n_head).keys()].filter((h) => heads.has(nameOf(l, h)));
+
+// --- what is cut, and the control -----------------------------------------------------------------------------------
+
+/** As many other heads of each layer, drawn; those that were drawn before stay where they can. None if too few are left. */
+function drawControl() {
+  if (chosen) return;
+  const before = control;
+  control = new Set();
+  for (let l = 0; l < config.n_layer; l++) {
+    const free = [...Array(config.n_head).keys()].filter((h) => !cuts.has(nameOf(l, h))).map((h) => nameOf(l, h));
+    const kept = free.filter((head) => before.has(head)), fresh = free.filter((head) => !before.has(head));
+    const order = [...kept, ...shuffled(fresh)].slice(0, config.n_head - free.length);
+    for (const head of order) control.add(head);
+  }
+  if (tooFew().length) control.clear();
+}
+
+function shuffled(list) {
+  return list.map((item) => [Math.random(), item]).sort(([a], [b]) => a - b).map(([, item]) => item);
+}
+
+/** Layers of which more than half is cut: they have no control of as many. */
+const tooFew = () => byLayer(cuts).flatMap((heads, l) => (2 * heads.length > config.n_head ? [l] : []));
+
+const alike = () => String(byLayer(cuts).map((heads) => heads.length)) === String(byLayer(control).map((heads) => heads.length));
+
+function press(head, forControl) {
+  const [mine, others] = forControl ? [control, cuts] : [cuts, control];
+  if (!mine.delete(head)) mine.add(head);
+  others.delete(head);
+  if (forControl) chosen = control.size > 0;
+  changed();
+}
+
+function changed() {
+  drawControl();
+  clearTimeout(writeAddress.rest); // browsers refuse an address that changes with every letter
+  writeAddress.rest = setTimeout(writeAddress, 200);
+  return think();
+}
+
+// --- text and address -----------------------------------------------------------------------------------------------
+
+function read() {
+  tokens = [0, ...bpe.encode($("text").value)].slice(0, config.n_positions); // token 0 begins every page
+  asks = asked = tokens.length - 1;
+  listTokens();
+  return changed();
+}
+
+function beginWith(name) {
+  $("begin").value = name;
+  $("question").textContent = BEGINNINGS[name][1];
+  $("text").value = BEGINNINGS[name][0];
+}
+
+/** #text=…&cut=4.2,3.0&control=4.0,3.3&put=mean; the text only where it is none of the four, which have a number. */
+function writeAddress() {
+  const name = $("begin").value, parts = new URLSearchParams();
+  parts.set("begin", Object.keys(BEGINNINGS).indexOf(name));
+  if ($("text").value !== BEGINNINGS[name][0]) parts.set("text", $("text").value);
+  if (cuts.size) parts.set("cut", [...cuts].sort().join());
+  if (control.size) parts.set("control", [...control].sort().join());
+  if (put() !== "zero") parts.set("put", put());
+  writeAddress.last = `#${parts}`;
+  location.replace(writeAddress.last);
+}
+
+function readAddress() {
+  const parts = new URLSearchParams(location.hash.slice(1)), names = Object.keys(BEGINNINGS);
+  const heads = (key) => new Set((parts.get(key) ?? "").split(",").filter((head) => $(`head-${head}`)));
+  beginWith(names[parts.get("begin")] ?? names[0]);
+  if (parts.has("text")) $("text").value = parts.get("text");
+  cuts = heads("cut");
+  control = new Set([...heads("control")].filter((head) => !cuts.has(head)));
+  chosen = control.size > 0 && !alike();
+  document.querySelector(`[name=put][value=${parts.get("put") === "mean" ? "mean" : "zero"}]`).checked = true;
+  return read();
+}
+
+// --- writing --------------------------------------------------------------------------------------------------------
+
+async function write(count) {
+  const turn = write.turn = {}; // typing takes it away
+  for (let i = 0; i < count; i++) {
+    await think.busy; // what is on the page may be of an earlier text
+    if (write.turn !== turn) return;
+    const p = softmax((runs[$("who").value] ?? runs[0]).logits, temperature());
+    const token = $("how").value === "drawn" ? drawn(p) : p.indexOf(Math.max(...p));
+    if (!token) return say("The page ends here: the next token is the end.");
+    if (tokens.length === config.n_positions) return say(`It reads no more than ${config.n_positions} tokens.`);
+    tokens.push(token);
+    await rewritten();
+  }
+}
+
+function drawn(p) {
+  let left = Math.random();
+  return Math.max(p.findIndex((share) => (left -= share) < 0), 0);
+}
+
+function rewritten() {
+  $("text").value = bpe.decode(tokens.slice(1));
+  asks = asked = tokens.length - 1;
+  listTokens();
+  return changed();
+}
+
+function say(words) {
+  $("state").textContent = words;
+}
+
+// --- showing --------------------------------------------------------------------------------------------------------
+
+const temperature = () => +$("temperature").value;
+const three = (p) => (p < 0.0005 ? "< 0.001" : p.toFixed(3));
+const named = (token) => (token ? bpe.decode([token]) : "▮").replace(/\n/g, "⏎").replace(/ /g, "␣").replace(/\t/g, "⇥");
+
+function show() {
+  for (const name of allHeads()) {
+    const [l, h] = name.split("."), head = $(`head-${name}`), part = cuts.has(name) ? "cut" : control.has(name) ? "control" : "";
+    paint(head.querySelector("canvas"), weightsOf(name), tokens.length);
+    head.querySelector(".left").textContent = "";
+    head.dataset.part = part;
+    head.setAttribute("aria-pressed", part === "cut");
+    head.setAttribute("aria-label", `Layer ${l}, head ${h}${part === "control" ? ", control" : ""}`);
+  }
+  showNext();
+  showLarge();
+}
+
+const allHeads = () => byLayer({ has: () => true }).flatMap((heads, l) => heads.map((h) => nameOf(l, h)));
+
+function weightsOf(name) {
+  const [l, h] = name.split(".");
+  return (runs[1] ?? runs[0]).weights[l][h];
+}
+
+function button(name) {
+  const head = make("button", { type: "button", id: `head-${name}`, tabIndex: name === shown ? 0 : -1 },
+    make("canvas"), make("span", { className: "left" }));
+  head.onclick = (event) => press(name, event.shiftKey || $("choose").ariaPressed === "true");
+  const look = () => { shown = name; if (runs) showLarge(); };
+  head.onfocus = look;
+  head.onpointerenter = () => { button.rest = setTimeout(look, 150); }; // not on the way to another, or to the large map
+  head.onpointerleave = () => clearTimeout(button.rest);
+  return head;
+}
+
+function listTokens() {
+  $("tokens").replaceChildren(...tokens.map((token, j) => {
+    const piece = make("button", { type: "button", textContent: named(token), tabIndex: j === tokens.length - 1 ? 0 : -1 });
+    piece.onclick = () => { asks = j; asked = Math.min(asked, j); showLarge(); };
+    return piece;
+  }));
+}
+
+/** The large map, and the tokens, each as dark as its weight for the token that asks. */
+function showLarge() {
+  const n = tokens.length, weights = weightsOf(shown);
+  if (weights.length !== n * n) return; // tokens have changed since
+  document.querySelector("#heads .shown")?.classList.remove("shown");
+  $(`head-${shown}`).classList.add("shown");
+  $("name").textContent = shown + (cuts.has(shown) ? ", cut" : "");
+  paint($("large"), weights, n);
+  $("large").setAttribute("aria-label", `Weights of head ${shown}: a row for each of ${n} tokens that ask, a column for each that is asked. Arrow keys move.`);
+  $("value").textContent = `“${named(tokens[asks])}” (row ${asks}) gives “${named(tokens[asked])}” (column ${asked}) ${three(weights[asks * n + asked])} of its weight.`;
+  [...$("tokens").children].forEach((piece, j) => {
+    const weight = weights[asks * n + j];
+    piece.style.setProperty("--weight", `${100 * Math.sqrt(weight)}%`);
+    piece.setAttribute("aria-pressed", j === asks);
+    piece.title = `${three(weight)} of the weight`;
+  });
+}
+
+function point(event) {
+  const box = $("large").getBoundingClientRect(), n = tokens.length;
+  const place = (at, size) => Math.min(Math.max(Math.floor((n * at) / size), 0), n - 1);
+  asks = place(event.clientY - box.top, box.height);
+  asked = place(event.clientX - box.left, box.width);
+  showLarge();
+}
+
+function walk(event) {
+  const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+  if (!down && !right) return;
+  event.preventDefault();
+  asks = Math.min(Math.max(asks + down, 0), tokens.length - 1);
+  asked = Math.min(Math.max(asked + right, 0), tokens.length - 1);
+  showLarge();
+}
+
+function showNext() {
+  const p = runs.map((run) => run && softmax(run.logits, temperature()));
+  const top = (q, count) => (q ? [...q.keys()].sort((a, b) => q[b] - q[a]).slice(0, count) : []);
+  const rows = [...new Set([...top(p[0], 6), ...top(p[1], 4)])].sort((a, b) => p[0][b] - p[0][a]);
+  $("next").tBodies[0].replaceChildren(...rows.map((token) => make("tr", {},
+    make("th", { scope: "row", textContent: token ? named(token) : "(the end)" }),
+    make("td", { className: "bars" }, ...ARMS.map((arm, i) => {
+      const bar = make("span", { className: arm });
+      bar.style.width = `${100 * (p[i]?.[token] ?? 0)}%`;
+      return bar;
+    })),
+    ...ARMS.map((arm, i) => make("td", { className: arm, textContent: p[i] ? three(p[i][token]) : "–" })))));
+  $("says").textContent = sentence(p, rows[0]);
+}
+
+function sentence(p, token) {
+  const list = (heads) => [...heads].sort().join(", ");
+  const has = `“${named(token)}” has ${three(p[0][token])} as trained`;
+  const cut = cuts.size ? `, ${three(p[1][token])} with ${list(cuts)} cut` : "";
+  const beside = control.size ? `, ${three(p[2][token])} with the control, ${list(control)}` : "";
+  if (!cuts.size) return `${has}${beside}. Nothing is cut.`;
+  const few = tooFew();
+  if (!control.size && few.length)
+    return `${has}${cut}. There is no control: more than half of layer ${few.join(" and ")} is cut, so that it has not as many other heads. Cut fewer, or choose a control yourself.`;
+  const unlike = control.size && !alike() ? " The control has other numbers of heads in its layers, so the two are not like for like." : "";
+  return `${has}${cut}${beside}.${unlike}`;
+}
+
+/** Each head cut alone: what is left of the likeliest token's probability, written on its map. */
+async function cutEachAlone() {
+  const before = runs, p = softmax(runs[0].logits, temperature()), token = p.indexOf(Math.max(...p));
+  say(`On each map: what “${named(token)}” keeps of its ${three(p[token])} when that head alone is cut.`);
+  for (const name of allHeads()) {
+    const [{ logits }] = await ask({ tokens: [...tokens], runs: [byLayer(new Set([name]))], put: put() });
+    if (runs !== before) return; // something else was asked meanwhile
+    const left = three(softmax(logits, temperature())[token]), head = $(`head-${name}`);
+    head.querySelector(".left").textContent = left.replace("0.", ".");
+    head.setAttribute("aria-label", `${head.getAttribute("aria-label")}; with it alone cut, ${left}`);
+  }
+}
+
+// --- what can be pressed --------------------------------------------------------------------------------------------
+
+$("load").querySelector("button").onclick = load;
+$("begin").onchange = () => { write.turn = null; beginWith($("begin").value); read(); };
+$("text").oninput = () => { write.turn = null; read(); };
+$("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNext(); };
+$("one").onclick = () => write(1);
+$("ten").onclick = () => write(10);
+$("back").onclick = () => { write.turn = null; if (tokens.length > 1) tokens.pop(); rewritten(); };
+$("mend").onclick = () => { cuts.clear(); control.clear(); chosen = false; changed(); };
+$("draw").onclick = () => { control.clear(); chosen = false; changed(); };
+$("choose").onclick = () => { $("choose").ariaPressed = String($("choose").ariaPressed !== "true"); };
+$("alone").onclick = cutEachAlone;
+for (const radio of document.querySelectorAll("[name=put]")) radio.onchange = changed;
+$("large").onpointermove = $("large").onpointerdown = point;
+$("large").onkeydown = walk;
+addEventListener("hashchange", () => { if (ask && location.hash !== writeAddress.last) readAddress(); });
