@@ -33,7 +33,7 @@ def healthy(patient: Patient) -> None:
 
 
 def inverted_mask(patient: Patient) -> None:
-    """True at padding, as `torch.nn.MultiheadAttention` takes it, goes to a kernel in which True may be attended to."""
+    """A mask that is True at padding, as `torch.nn.MultiheadAttention` takes it, where True may be attended to."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, **options: Any) -> Attended:
         return attention(q, k, v, mask=None if mask is None else ~mask, **options)

@@ -33,7 +33,8 @@ CAUSES: dict[str, Cause] = {
     ),
     "guessed axis": _cause(
         "the padding mask is taken for one a head, in a batch of as many rows as there are heads",
-        r"mask|axis|axes|broadcast|(a|each|every|per|over|by|across)( the)? heads?\b|batch ?(size)? ?(=|==|is|equals) ?(n_)?heads|as many",
+        r"mask|axis|axes|broadcast|(a|each|every|per|over|by|across)( the)? heads?\b|as many|"
+        r"batch ?(size)? ?(=|==|is|equals) ?(n_)?heads",
         "batch",
     ),
     "short cache mask": _cause(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib.course.lab.patients import Patient, patient
+from attnlib.course.lab.patients import Patient
 from attnlib.data.text import END, FIRST, PAD
 from attnlib.nn.tokens import shift_right
 from attnlib.probes import Report, attention_maps, padded_loss, step_by_step
@@ -40,6 +40,7 @@ NUMBERS = (7, 21, 342, 905)  # four of different lengths
 def falls(one: Patient) -> Report:
     """Is the loss lower after training than before?
 
+    >>> from attnlib.course.lab import patient
     >>> falls(patient(12))
     The loss falls.
     """
@@ -51,6 +52,7 @@ def falls(one: Patient) -> Report:
 def twice(one: Patient) -> Report:
     """Does the same question get the same answer?
 
+    >>> from attnlib.course.lab import patient
     >>> twice(patient(12))
     Asked twice, it gives the same logits.
     """
@@ -63,6 +65,7 @@ def twice(one: Patient) -> Report:
 def answer(one: Patient) -> Report:
     """Does what is to predict word t read word t, or a later one?
 
+    >>> from attnlib.course.lab import patient
     >>> answer(patient(12))
     No prediction changes with the word that it is to predict, or with a later one.
     """
@@ -82,6 +85,7 @@ def answer(one: Patient) -> Report:
 def padding(one: Patient) -> Report:
     """Does padding behind the source change anything?
 
+    >>> from attnlib.course.lab import patient
     >>> padding(patient(12))
     Two places of padding behind the source change nothing.
     """
@@ -96,6 +100,7 @@ def padding(one: Patient) -> Report:
 def batch(one: Patient) -> Report:
     """Is each of four numbers, of different lengths, answered as if it were alone?
 
+    >>> from attnlib.course.lab import patient
     >>> batch(patient(12))
     Each of four is answered as if it were alone.
     """
@@ -110,6 +115,7 @@ def batch(one: Patient) -> Report:
 def steps(one: Patient) -> Report:
     """Do single steps with the cache give what the whole pass gives?
 
+    >>> from attnlib.course.lab import patient
     >>> steps(patient(12))
     Step by step as all at once (5 positions).
     """
@@ -126,6 +132,7 @@ def steps(one: Patient) -> Report:
 def first(one: Patient) -> Report:
     """The same for the first step alone, when nothing is in the cache yet.
 
+    >>> from attnlib.course.lab import patient
     >>> first(patient(12))
     The first step alone gives what the whole pass gives.
     """
@@ -141,6 +148,7 @@ def first(one: Patient) -> Report:
 def loss(one: Patient) -> Report:
     """Does the loss leave the padding of the target out?
 
+    >>> from attnlib.course.lab import patient
     >>> loss(patient(12))
     The loss leaves the padding out (14 of 20 positions count).
     """
@@ -157,6 +165,7 @@ def loss(one: Patient) -> Report:
 def sizes(one: Patient) -> Report:
     """Does it still run where no two sizes are equal?
 
+    >>> from attnlib.course.lab import patient
     >>> sizes(patient(12))
     With heads of 5 numbers, 20 in all beside rows of 32, it runs.
     """
@@ -172,6 +181,7 @@ def sizes(one: Patient) -> Report:
 def half(one: Patient) -> Report:
     """Are the logits numbers in half precision, too?
 
+    >>> from attnlib.course.lab import patient
     >>> half(patient(12))
     In half precision its logits are numbers.
     """
@@ -185,6 +195,7 @@ def half(one: Patient) -> Report:
 def maps(one: Patient) -> Report:
     """Do the maps that it shows come from the pass that made the output?
 
+    >>> from attnlib.course.lab import patient
     >>> maps(patient(12))
     Its maps are those of the pass that made the output.
     """
@@ -197,6 +208,7 @@ def maps(one: Patient) -> Report:
 def beams(one: Patient) -> Report:
     """Does nothing but padding stand behind the end of each of four beams?
 
+    >>> from attnlib.course.lab import patient
     >>> beams(patient(12))
     Behind the end of a beam stands nothing but padding.
     """
