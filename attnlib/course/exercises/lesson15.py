@@ -89,7 +89,7 @@ def _smallest_batch():
 
 
 def _tried(numbers):
-    """Whether patient 3 answers a batch otherwise than one at a time, and how many morphemes it has; or what is wrong."""
+    """Whether patient 3 answers a batch otherwise than one at a time, and its morphemes; or what is wrong."""
     import torch
 
     from attnlib.course.lab import patient

@@ -185,9 +185,12 @@ def half(one: Patient) -> Report:
     >>> half(patient(12))
     In half precision its logits are numbers.
     """
-    copy = one.copy()
-    copy.model.half()
-    ok = bool(copy.logits(one.batch(*NUMBERS)).isfinite().all())
+    state = {name: weights.clone() for name, weights in one.model.state_dict().items()}
+    try:
+        one.model.half()
+        ok = bool(one.logits(one.batch(*NUMBERS)).isfinite().all())
+    finally:
+        one.model.double().load_state_dict(state)
     return _report("half", ok, "In half precision its logits are numbers.", "In half precision its logits are NaN.")
 
 

@@ -59,6 +59,7 @@ class Patient:
     search: Callable[..., BeamSearchResult] = beam
     maps: Callable[[Pairs], Tensor] = field(init=False)
     history: History = field(init=False)
+    mends: list[Callable[[Patient], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.maps = self._maps
@@ -92,15 +93,36 @@ class Patient:
         written = [text for group in groups for text in self.write(*group, width=width)]
         return sum(text == " ".join(number(n).target) for text, n in zip(written, numbers, strict=True)) / len(numbers)
 
+    def train(self, *, seed: int = 0, steps: int = STEPS) -> History:
+        """Train the model as it stands, with `read` and `loss` as they are now, on batches of 32 for this patient."""
+        draw = generator((seed, self.number))
+        rows = [draw.integers(len(self.corpus.train), size=32) for _ in range(steps)]
+        self.history = fit(
+            self.model,
+            lambda step: self.corpus.batch([self.corpus.train[i] for i in rows[step]]),
+            lambda model, batch: self.loss(self.logits(batch), batch.target),
+            seed=seed,
+            **(recipe(steps, lr=1e-2) if steps else {"steps": 0}),
+        )
+        return self.history
+
+    def mend(self, change: Callable[[Patient], None]) -> None:
+        """Let ``change`` exchange a part of this patient, and of all that are made of it by `untrained`.
+
+        >>> def shifted(one):
+        ...     one.read = shift_right
+        >>> one = patient(3, steps=0)
+        >>> one.mend(shifted)
+        """
+        change(self)
+        self.mends.append(change)
+
     def untrained(self, **options: Any) -> Patient:
         """The same patient with fresh weights; ``options`` are other settings of `attnlib.nn.TransformerConfig`."""
-        return _born(self.number, self.model.config.dropout, **options)
-
-    def copy(self) -> Patient:
-        """Another one with the same weights, to do to it what one would not do to this one."""
-        other = self.untrained()
-        other.model.load_state_dict(self.model.state_dict())
-        return other
+        made = _born(self.number, **{"dropout": self.model.config.dropout} | options)
+        for change in self.mends:
+            made.mend(change)
+        return made
 
     def _searched(self, source: Tensor, n_max: int, width: int) -> Int[Tensor, "batch n"]:
         return self.search(self.model, source, n_max, width=width).tokens[:, 0]
@@ -121,37 +143,35 @@ def numbers_below_1000() -> Corpus:
     return Corpus.of(examples[:800], examples[800:])
 
 
-@cache
 def patient(n: int, *, seed: int = 0, steps: int = STEPS) -> Patient:
     """Patient ``n`` of fourteen, trained for ``steps`` steps in double precision, which takes about a second.
 
-    Twelve have one mistake each, two have none. Asked for again, it is the same one, changed if you have changed it.
+    Twelve have one mistake each, two have none. Asked for again, it comes as it was at first.
 
     Raises ``ValueError`` when there is no such patient.
 
     >>> patient(3, steps=20).history.steps
     20
     """
-    made = _born(n, seed=seed)
-    corpus = made.corpus
-    draw = generator((seed, n))
-    rows = [draw.integers(len(corpus.train), size=32) for _ in range(steps)]
-    made.history = fit(
-        made.model,
-        lambda step: corpus.batch([corpus.train[i] for i in rows[step]]),
-        lambda model, batch: made.loss(made.logits(batch), batch.target),
-        seed=seed,
-        **(recipe(steps, lr=1e-2) if steps else {"steps": 0}),
-    )
-    return made
+    state, history = _trained(n, seed, steps)
+    one = _born(n, seed=seed)
+    one.model.load_state_dict(state)
+    one.history = history
+    return one
 
 
-def _born(n: int, dropout: float | None = None, *, seed: int = 0, **options: Any) -> Patient:
+@cache
+def _trained(n: int, seed: int, steps: int) -> tuple[dict[str, Tensor], History]:
+    one = _born(n, seed=seed)
+    history = one.train(seed=seed, steps=steps)
+    return one.model.state_dict(), history
+
+
+def _born(n: int, *, seed: int = 0, **options: Any) -> Patient:
     if check_size("n", n) not in chart.PATIENTS:
         raise ValueError(f"n must be from 1 to {len(chart.PATIENTS)}; got {n}")
     one, corpus = chart.PATIENTS[n], numbers_below_1000()
-    settings = SIZES | {"dropout": one.dropout if dropout is None else dropout} | options
-    model = translator(corpus, seed=seed, **settings).double().eval()
+    model = translator(corpus, seed=seed, **SIZES | {"dropout": one.dropout} | options).double().eval()
     made = Patient(n, model, corpus, one.complaint)
     bugs.BUGS[one.cause](made)
     return made

@@ -26,10 +26,6 @@ def decisions(seeds: Sequence[int] = (0, 1, 2), *, steps: int = STEPS) -> tuple[
     found = np.zeros((len(CAUSES), len(EXPERIMENTS)))
     for row, cause in enumerate(CAUSES):
         ill = [n for n, entry in PATIENTS.items() if entry.cause == cause]
-        asked = [
-            [not ask(patient(n, seed=seed, steps=steps)) for ask in EXPERIMENTS.values()]
-            for n in ill
-            for seed in seeds
-        ]
-        found[row] = np.mean(asked, axis=0)
+        ones = [patient(n, seed=seed, steps=steps) for n in ill for seed in seeds]
+        found[row] = np.mean([[not ask(one) for ask in EXPERIMENTS.values()] for one in ones], axis=0)
     return list(CAUSES), list(EXPERIMENTS), found
