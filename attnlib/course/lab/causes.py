@@ -39,7 +39,7 @@ CAUSES: dict[str, Cause] = {
     ),
     "short cache mask": _cause(
         "with a cache, the mask of a step is one short and hides the newest key",
-        r"mask|cache|short|newest|last key|(hid|miss)\w* (the )?(newest|own|last|itself)|itself",
+        r"mask|cache|short|newest|last key|hid(e|es|den|ing)\b|(hid|miss)\w* (the )?(newest|own|last|itself)|itself",
         "steps first",
     ),
     "wide window": _cause(
