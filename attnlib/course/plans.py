@@ -88,7 +88,7 @@ PLANS = (
             Lecture(
                 ("15",),
                 52,
-                "An afternoon. Patient 2 together, then pairs with three patients each, drawn by lot. What a pair hands "
+                "An afternoon. Patient 2 together, then pairs with three patients each, by lot. What a pair hands "
                 "in stands at the end of the lesson.",
             ),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
