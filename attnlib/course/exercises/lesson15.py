@@ -411,8 +411,8 @@ EXERCISES = [
         misconceptions=[
             Misconception(
                 "all of them",
-                lambda: [*_fewest(), "falls", "twice"],
-                "All twelve tell the rows apart. Cover a column: do the rows still differ? Some columns can go.",
+                lambda: [*_fewest(), "falls", "twice", "reference"],
+                "All thirteen tell the rows apart. Cover a column: do the rows still differ? Some columns can go.",
             ),
             Misconception(
                 "one that finds each",

@@ -46,7 +46,7 @@ CAUSES: dict[str, Cause] = {
         "the causal mask lets one later word through",
         r"mask|window|diagonal|triangle|tri[lu]|one (word |token |position )?(too far|ahead|later)|later word|"
         r"causal|future|look\w* ahead|leaks? ahead",
-        "answer batch steps first",
+        "answer batch steps first reference",
     ),
     "finite fill": _cause(
         "hidden scores are filled with a number that half precision does not have",
@@ -56,7 +56,7 @@ CAUSES: dict[str, Cause] = {
     "square product": _cause(
         "a matrix is used the other way round, which fits only where it is square",
         r"transpos|square|einsum|w\.?t\b|d_in|d_out|other way round.*matri|matri.*(other|wrong) way|projection|sizes?",
-        "sizes",
+        "sizes reference",
     ),
     "other maps": _cause(
         "its maps come from a second pass, without the mask",
@@ -66,7 +66,7 @@ CAUSES: dict[str, Cause] = {
     "dropout stays": _cause(
         "dropout stays on in evaluation",
         r"drop|eval|random|stochastic|training mode|noise",
-        "twice answer padding batch steps first",
+        "twice answer padding batch steps first reference",
     ),
     "restarted positions": _cause(
         "with a cache, positions start again at 0",

@@ -11,6 +11,7 @@ import torch
 from attnlib.course.lab.patients import Patient
 from attnlib.data.text import END, FIRST, PAD
 from attnlib.nn.tokens import shift_right
+from attnlib.nn.transformer import Transformer
 from attnlib.probes import Report, attention_maps, padded_loss, step_by_step
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "loss",
     "maps",
     "padding",
+    "reference",
     "sizes",
     "steps",
     "twice",
@@ -178,6 +180,24 @@ def sizes(one: Patient) -> Report:
 
 
 @torch.no_grad()
+def reference(one: Patient) -> Report:
+    """Does an independent model, the course's own, answer the same with its weights?
+
+    >>> from attnlib.course.lab import patient
+    >>> reference(patient(12))
+    The course's model gives the same logits with its weights.
+    """
+    asked = one.batch(342)
+    target = shift_right(asked.target)
+    with torch.random.fork_rng(devices=[]):
+        course = Transformer(one.model.config).to(one.model.lm_head.weight).eval()
+    course.load_state_dict(one.model.state_dict())
+    ok = _same(one.model(asked.source, target).logits, course(asked.source, target).logits)
+    found = "The course's model gives other logits with its weights."
+    return _report("reference", ok, "The course's model gives the same logits with its weights.", found)
+
+
+@torch.no_grad()
 def half(one: Patient) -> Report:
     """Are the logits numbers in half precision, too?
 
@@ -225,9 +245,8 @@ def beams(one: Patient) -> Report:
     return _report("beams", ok, "Behind the end of a beam stands nothing but padding.", said)
 
 
-EXPERIMENTS: dict[str, Callable[[Patient], Report]] = {
-    ask.__name__: ask for ask in (falls, twice, answer, padding, batch, steps, first, loss, sizes, half, maps, beams)
-}
+_IN_ORDER = (falls, twice, answer, padding, batch, steps, first, loss, sizes, reference, half, maps, beams)
+EXPERIMENTS: dict[str, Callable[[Patient], Report]] = {ask.__name__: ask for ask in _IN_ORDER}
 
 
 def _report(name: str, ok: bool, well: str, found: str) -> Report:

@@ -21,7 +21,7 @@ def decisions(seeds: Sequence[int] = (0, 1, 2), *, steps: int = STEPS) -> tuple[
 
     >>> causes, experiments, found = decisions(seeds=[0], steps=20)
     >>> found.shape, found[causes.index("nothing")].sum().item()
-    ((13, 12), 0.0)
+    ((13, 13), 0.0)
     """
     found = np.zeros((len(CAUSES), len(EXPERIMENTS)))
     for row, cause in enumerate(CAUSES):
