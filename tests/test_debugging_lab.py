@@ -224,3 +224,39 @@ def test_a_window_that_is_right_is_no_mistake():
 
     one.model.decoder.layers[0].self_attention.attend = attend
     assert alarms(one) == set()
+
+
+def without_padding_mask(one):
+    def attend(q, k, v, *, mask=None, **options):
+        return attention(q, k, v, **options)
+
+    one.model.decoder.layers[0].cross_attention.attend = attend
+
+
+def untied(one):
+    one.model.lm_head.weight = torch.nn.Parameter(one.model.lm_head.weight.detach().clone())
+
+
+def norm_on_the_wrong_side(one):
+    residual = one.model.encoder.layers[0].feed_forward_residual
+    residual.after = lambda x, y: residual.norm(x) + y
+
+
+def no_root(one):
+    everywhere(lambda q, k, v, **options: attention(q * q.shape[-1] ** 0.5, k, v, **options))(one)
+
+
+@pytest.mark.parametrize(
+    ("bug", "heard"),
+    [
+        (without_padding_mask, {"padding", "batch"}),
+        (untied, {"reference"}),
+        (norm_on_the_wrong_side, {"reference"}),
+        (no_root, {"reference"}),
+    ],
+)
+def test_mistakes_of_no_list_are_heard_of(bug, heard):
+    one = patient(WELL[0], steps=0).untrained()
+    one.mend(bug)
+    one.train(steps=STEPS)
+    assert alarms(one) == heard
