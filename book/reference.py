@@ -52,7 +52,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "probes": ("alignment", "gaps", "influence", "pytest", "rollout"),
     "interventions": (),
     "plotting": (),
-    "course": ("display", "environment", "grading", "lessons", "claims", "symbols", "formulas", "reading"),
+    "course": ("display", "environment", "grading", "lab", "lessons", "claims", "symbols", "formulas", "reading"),
 }
 
 
