@@ -246,7 +246,7 @@ def beams(one: Patient) -> Report:
 
 
 _IN_ORDER = (falls, twice, answer, padding, batch, steps, first, loss, sizes, reference, half, maps, beams)
-EXPERIMENTS: dict[str, Callable[[Patient], Report]] = {ask.__name__: ask for ask in _IN_ORDER}
+EXPERIMENTS: dict[str, Callable[[Patient], Report]] = {ask.__name__: ask for ask in _IN_ORDER}  # all, by name
 
 
 def _report(name: str, ok: bool, well: str, found: str) -> Report:
