@@ -94,7 +94,7 @@ def _tried(numbers):
 
     from attnlib.course.lab import patient
 
-    if not isinstance(numbers, list | tuple) or not numbers:
+    if not isinstance(numbers, list | tuple | np.ndarray) or not len(numbers):
         return "A list of numbers is asked for, as [7, 21, 342, 905]."
     for n in numbers:
         if not isinstance(n, int | np.integer) or not 0 <= n < 1000:
@@ -142,7 +142,7 @@ def _apart_with_few(wanted, came):
     same, count = came
     if same:
         pairs = "pair of rows has" if same == 1 else "pairs of rows have"
-        return f"{same:.0f} {pairs} the same marks under your {count:.0f} experiments."
+        return f"{same:.0f} {pairs} the same marks in the columns of your list."
     return f"Your {count:.0f} experiments tell all rows apart. Fewer do."
 
 
