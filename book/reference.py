@@ -52,7 +52,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "probes": ("alignment", "gaps", "influence", "pytest", "rollout"),
     "interventions": (),
     "plotting": (),
-    "course": ("display", "environment", "grading", "lessons", "claims", "symbols", "formulas", "reading"),
+    "course": (
+        "display",
+        "environment",
+        "grading",
+        "lab.experiments",
+        "lab",
+        "lessons",
+        "claims",
+        "symbols",
+        "formulas",
+        "reading",
+    ),
 }
 
 

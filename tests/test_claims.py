@@ -32,11 +32,13 @@ from attnlib import (
     tasks,
     translation,
 )
-from attnlib.course import LESSONS, Study
+from attnlib.course import LESSONS, Study, lab
 from attnlib.course.claims import CLAIMS
+from attnlib.course.lab.chart import PATIENTS
 from attnlib.interventions import cut
 from attnlib.models import BERT, GPT, BERTConfig, GPTConfig
 from attnlib.nn import EncoderLayer, LearnedPositions, RelativeBias, Transformer, TransformerConfig
+from attnlib.training import fit, smoothing_floor
 from attnlib.variants import hard_attention
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -751,3 +753,15 @@ def test_claim_51_attention_is_half_of_the_work_at_six_widths():
     work, plain, fused = shares.T
     assert (plain >= work).all()
     assert (abs(fused - work) <= 15).all()
+
+
+def test_claim_52_eleven_of_twelve_mistakes_learn_a_batch_by_heart():
+    learned = {}
+    for n in PATIENTS:
+        one = lab.patient(n, steps=0)
+        batch = one.batch(*lab.NUMBERS)
+        fit(one.model, lambda step, b=batch: b, lambda model, b, one=one: one.mean_loss(b), steps=150, lr=1e-2)
+        learned[n] = one.mean_loss(batch).item() - smoothing_floor(len(one.corpus.target)) < 0.05
+    assert sum(learned.values()) == 13
+    assert sum(learned[n] and PATIENTS[n].cause != "nothing" for n in PATIENTS) == 11
+    assert all(learned[n] for n in PATIENTS if PATIENTS[n].cause == "nothing")

@@ -169,6 +169,14 @@ LESSONS = (
     Lesson("13", "What does it look at?", 3, ("12",), "attention maps and interventions", "13_what_does_it_look_at"),
     Lesson("14", "Decoding", 3, ("12",), "greedy, beam, sampling, cache", "14_decoding"),
     Lesson(
+        "15",
+        "What is wrong with it?",
+        3,
+        ("13", "14"),
+        "fourteen translators, twelve with a mistake: experiments that find it",
+        "15_debugging_lab",
+    ),
+    Lesson(
         "16",
         "What comes next?",
         4,

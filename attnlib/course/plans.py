@@ -68,7 +68,8 @@ PLANS = (
     ),
     Plan(
         "A semester",
-        "Fifteen meetings of ninety minutes: a deck, then the notebook; students report on what is left out.",
+        "Fifteen meetings of ninety minutes, and an afternoon for lesson 15: a deck, then the notebook; students "
+        "report on what is left out.",
         (
             Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
             Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
@@ -86,6 +87,12 @@ PLANS = (
             ),
             Lecture(("13",), 39, "Place the cuts at the board before they are run."),
             Lecture(("14",), 25, "Report: what the empty sentence has to do with beams."),
+            Lecture(
+                ("15",),
+                52,
+                "An afternoon. Patient 2 together, then pairs with three patients each, by lot. What a pair hands "
+                "in stands at the end of the lesson.",
+            ),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 2,743 pairs give, and what they do not."),
             Lecture(("19", "20"), 50, "In 20, draw the paths at the board. Which fact will arrive?"),
