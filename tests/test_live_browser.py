@@ -223,6 +223,9 @@ def test_the_keyboard_alone_cuts_every_head(page):
     page.locator("#heads button[tabindex='0']").focus()
     for key in ["ArrowUp"] * 4 + ["ArrowLeft"] * 5:
         page.keyboard.press(key)
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.id") == "head-1.0"
+    page.keyboard.press("ArrowUp")
     names = page.evaluate("allHeads()")
     for name in names:
         focused = page.evaluate("document.activeElement.id")
@@ -268,6 +271,7 @@ def test_four_words_are_the_one_function(browser, book):
         assert tab.locator("#words-moved").inner_text() == (
             "Moved: 0 of 16 scores; 0 of 16 weights; 4 of 16 numbers of the output (the, old, river, bank)."
         )
+        assert tab.locator("#words-output .moved").count() == 4
         q, k, v = (np.reshape(tab.evaluate(f"[...numbers('{name}')]"), (4, 4)).astype(float) for name in "QKV")
         out, weights = attention(q, k, v)
         for name, own in (("weights", weights), ("output", out)):
