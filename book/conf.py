@@ -45,12 +45,8 @@ default_role = "py:obj"  # what stands in `backticks` in a docstring is a link w
 
 html_theme = "sphinx_book_theme"
 html_title = project
-<<<<<<< HEAD
-html_static_path = ["_static"]
-templates_path = ["_templates"]
-=======
 html_static_path = ["_static", "live"]
->>>>>>> d11b6d2aaaf326e5d446b9789983b6f3f5cd3f9a
+templates_path = ["_templates"]
 html_theme_options = {
     "use_download_button": True,
     "use_fullscreen_button": False,
