@@ -25,6 +25,11 @@ def each_mistake(test):
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
+def test_titles_are_read_as_they_are_written(lesson):
+    assert registry.titles(lesson) == {one.id: one.title for one in registry.load(lesson)}
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_has_three_to_six_exercises_numbered_from_one(lesson):
     ids = [exercise.id for exercise in registry.load(lesson)]
     assert ids == [f"{lesson}.{n}" for n in range(1, len(ids) + 1)]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
+from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import progress_file, registry
 from attnlib.course.grading.grade import grade
 from attnlib.course.grading.values import kind_of
+from attnlib.course.lessons import LESSONS
 from attnlib.course.source import show, source_of
 
 _WIDTH = 96
@@ -21,12 +24,13 @@ def check(exercise: str, answer: Any) -> None:
         exercise: its id, "06.2".
         answer: your function, or your value where the exercise asks for one.
 
-    Raises `ValueError` where there is no such exercise.
+    Where there is no such exercise, it says which there are.
 
     >>> check("00.1", lambda weights, values: (weights * values).sum() / weights.sum())  # doctest: +ELLIPSIS
     00.1 right...
     """
-    one = registry.find(exercise)
+    if (one := _found(exercise)) is None:
+        return
     verdict = grade(one, answer)
     word = progress_file.mark(one.id) if verdict.kind == "right" else ""
     _print(verdict.message, word)
@@ -35,12 +39,13 @@ def check(exercise: str, answer: Any) -> None:
 def hint(exercise: str, n: int | None = None) -> None:
     """Print the next hint for an exercise, or hint number `n` of its three.
 
-    Raises `ValueError` where there is no such exercise or hint.
+    Raises `ValueError` where there is no such hint.
 
     >>> hint("00.1", 1)
     hint 1 of 3: If all weights are 2, the answer should be the ordinary mean.
     """
-    one = registry.find(exercise)
+    if (one := _found(exercise)) is None:
+        return
     if n is not None and n not in (1, 2, 3):
         raise ValueError(f"n: got {n!r}; there are hints 1, 2 and 3.")
     n = n or _hints_shown.get(one.id, 0) + 1
@@ -55,13 +60,12 @@ def hint(exercise: str, n: int | None = None) -> None:
 def solution(exercise: str) -> None:
     """Show the code of the solution.
 
-    Raises `ValueError` where there is no such exercise.
-
     >>> solution("00.1")
     def _weighted_mean(weights, values):
         return np.sum(weights * values) / np.sum(weights)
     """
-    one = registry.find(exercise)
+    if (one := _found(exercise)) is None:
+        return
     shown = one.solution or one.reference
     source = source_of(shown)
     if source:
@@ -71,37 +75,42 @@ def solution(exercise: str) -> None:
 
 
 def progress() -> None:
-    """Print how much of each lesson you have solved.
+    """Print which exercises of each lesson you have solved, and what comes next.
 
     >>> progress()  # doctest: +ELLIPSIS
-    00 ...exercises solved.
+    00 · Start here ...exercises solved...
     """
     solved, word = progress_file.solved()
-    rows, right, total = [], 0, 0
-    for lesson in registry.lessons():
-        try:
-            ids = [one.id for one in registry.load(lesson)]
-        except ImportError as error:
-            rows.append((lesson, f"could not be loaded: {error}"))
-            continue
-        done = [one for one in ids if one in solved]
-        right, total = right + len(done), total + len(ids)
-        rows.append((lesson, f"{len(done)} of {len(ids)}", _listed("done", done), _listed("open", ids, done)))
-    _print(
-        *_table(rows),
-        f"{right} of {total} exercises solved." if rows else "There are no exercises yet.",
-        word,
-    )
+    parts = {lesson: registry.titles(lesson) for lesson in registry.lessons()}
+    heads = {lesson.number: lesson.heading for lesson in LESSONS}
+    wide = max((len(heads.get(lesson, lesson)) for lesson in parts), default=0)
+    rows = []
+    for lesson, ids in parts.items():
+        boxes = "".join("■" if one in solved else "□" for one in ids)
+        left = " ".join(one for one in ids if one not in solved)
+        rows.append(f"{heads.get(lesson, lesson):{wide}}  {boxes:6}  {left}".rstrip())
+    total, right = sum(map(len, parts.values())), sum(one in solved for ids in parts.values() for one in ids)
+    said = f"{right} of {total} exercises solved." if rows else "There are no exercises yet."
+    _print(*rows, said + _next(parts, solved), word)
 
 
-def _listed(what: str, ids: list[str], without: list[str] = ()) -> str:
-    left = [one for one in ids if one not in without]
-    return f"{what} {' '.join(left)}" if left else ""
+def _next(parts: Mapping[str, Mapping[str, str]], solved: set[str]) -> str:
+    """The first open exercise of a lesson that is begun, or else of all."""
+    begun = [lesson for lesson, ids in parts.items() if solved & ids.keys() and ids.keys() - solved]
+    for lesson in (*begun, *parts):
+        for one, title in parts[lesson].items():
+            if one not in solved:
+                return f" Next: {one}, {title}."
+    return ""
 
 
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    wide = max((len(row[2]) for row in rows if len(row) > 2), default=0)
-    return ["  ".join((row[0], row[1], *(cell.ljust(wide) for cell in row[2:]))).rstrip() for row in rows]
+def _found(exercise: str) -> Exercise | None:
+    """The exercise; where there is none, say which there are, in a sentence and not in a traceback."""
+    try:
+        return registry.find(exercise)
+    except ValueError as error:
+        _print(str(error))
+        return None
 
 
 def _print(*paragraphs: str) -> None:
