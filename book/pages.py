@@ -8,18 +8,18 @@ that are current are left alone, so that a second build is quick; what belongs t
 from __future__ import annotations
 
 import ast
+import base64
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
+sys.path.insert(0, str(ROOT))
 
 import reference  # noqa: E402
 from attnlib.course.claims import CLAIMS  # noqa: E402
 from attnlib.course.lessons import LESSONS, PARTS, Lesson  # noqa: E402
-from building.lessons import Course, read_notebook  # noqa: E402
-from building.pictures import figures, gallery  # noqa: E402
 
 #: What is taken from the repository as it stands, in the order in which readers may want it.
 TAKEN = (
@@ -38,18 +38,37 @@ def files() -> Iterator[tuple[str, bytes]]:
     for pattern in TAKEN:
         for path in sorted(ROOT.glob(pattern)):
             yield path.relative_to(ROOT).as_posix(), path.read_bytes()
-    course = Course(ROOT)
-    for lesson in course.lessons():
-        for name, png, _ in figures(read_notebook(lesson.notebook)):
-            yield f"figures/{lesson.figure(name).name}", png
+    for lesson in LESSONS:
+        yield from ((f"figures/{name}.png", png) for name, png, _ in figures(lesson))
     made = {
-        "figures/README.md": gallery(course),
+        "figures/README.md": gallery(),
         "index.md": index(),
         "lessons.md": lesson_map(),
         "tests/test_claims.md": claim_tests(),
     }
     for path, text in [*made.items(), *reference.pages()]:
         yield path, text.encode()
+
+
+def figures(lesson: Lesson) -> Iterator[tuple[str, bytes, str]]:
+    """Each figure of a lesson: its name, its PNG, and what it shows in words."""
+    path = ROOT / "notebooks" / f"{lesson.file}.ipynb"
+    for cell in json.loads(path.read_text("utf-8"))["cells"] if lesson.ready else ():
+        for output in cell.get("outputs", ()) if "figure" in cell["metadata"] else ():
+            if png := output.get("data", {}).get("image/png"):
+                name = f"{lesson.number}_{cell['metadata']['figure']}"
+                yield name, base64.b64decode(png), output["metadata"]["image/png"]["alt"]
+
+
+def gallery() -> str:
+    """Every figure of the course, with the lesson that draws it."""
+    text = ["# Figures\n\nEvery picture of the course, with the lesson that draws it.\n"]
+    for lesson in filter(lambda one: one.ready, LESSONS):
+        text.append(f"## [{lesson.heading}](../notebooks/{lesson.file}.ipynb)\n")
+        for name, _, alt in figures(lesson):
+            words = alt.replace("[", r"\[").replace("]", r"\]")
+            text.append(f"![{words}]({name}.png)\n\n`{name}.png`\n")
+    return "\n".join(text)
 
 
 def index() -> str:

@@ -26,7 +26,7 @@ from building.lessons import (
     unrun_notebook,
     write_source,
 )
-from building.pictures import difference, gallery, pngs
+from building.pictures import difference, pngs
 from building.rules import output_problems, source_problems
 from building.running import patient
 from building.sides import digests
@@ -117,7 +117,6 @@ def test_what_a_notebook_holds(built_course):
     assert (live.outputs, live.execution_count) == ([], 3)
     assert error.outputs[0].traceback == ["IndexError: list index out of range"]
     assert [out.text for out in printed.outputs] == ["one\ntwo\n"]
-    assert f"![{alt['alt']}](01_line.png)" in gallery(built_course)
 
 
 def test_a_failing_cell_is_named_and_nothing_is_written(course, line, capsys):

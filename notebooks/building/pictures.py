@@ -1,4 +1,4 @@
-"""The pictures of a lesson: found in its notebook, written to ``figures/``, compared, listed in a gallery."""
+"""The pictures of a lesson: found in its notebook, written to ``figures/``, compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.image import imread
 from nbformat import NotebookNode
 
-from .lessons import Course, LessonFiles, read_notebook
+from .lessons import LessonFiles
 
 TOLERANCE = 2.0  # root mean square over pixels, of 255: a font's hinting stays below, a moved line does not
 TRAINED = 15.0  # for a cell tagged `trained`: networks that were trained on another CPU end a little elsewhere
@@ -76,33 +76,3 @@ def write_figures(lesson: LessonFiles, notebook: NotebookNode) -> int:
     for path, png in wanted.items():
         path.write_bytes(png)
     return len(wanted)
-
-
-def gallery(course: Course) -> str:
-    """A page that shows every figure of the course."""
-    parts = ["# Figures\n\nEvery picture of the course, with the lesson that draws it.\n"]
-    for lesson in course.lessons():
-        parts += _gallery_of(lesson, read_notebook(lesson.notebook))
-    return "\n".join(parts)
-
-
-def _gallery_of(lesson: LessonFiles, notebook: NotebookNode) -> Iterator[str]:
-    shown = list(figures(notebook))
-    if shown:
-        yield f"## [{_escape(title(notebook))}](../notebooks/{lesson.notebook.name})\n"
-    for name, _, alt in shown:
-        file = lesson.figure(name).name
-        yield f"![{_escape(alt)}]({file})\n\n`{file}`\n"
-
-
-def title(notebook: NotebookNode) -> str:
-    """The first heading of a lesson."""
-    for cell in notebook.cells:
-        for line in cell.source.splitlines():
-            if cell.cell_type == "markdown" and line.startswith("# "):
-                return line.removeprefix("# ").strip()
-    return "Untitled"
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[").replace("]", r"\]")
