@@ -91,7 +91,14 @@ def test_no_page_is_too_heavy(pages):
 @pytest.mark.parametrize("lesson", READY, ids=lambda lesson: lesson.number)
 def test_a_lesson_has_its_pictures_in_words_and_its_notebook(book, pages, lesson):
     file = COURSE.notebooks / f"{lesson.file}.ipynb"
-    words = Counter(alt for _, _, alt in figures(read_notebook(file)))
+    notebook = read_notebook(file)
+    words = Counter(alt for _, _, alt in figures(notebook))
+    words.update(
+        alt
+        for cell in notebook.cells
+        for alt in re.findall(r"!\[(.*?)\]\(", cell.source)
+        if cell.cell_type == "markdown"
+    )
     page = pages[book / "notebooks" / f"{lesson.file}.html"]
     assert Counter(image["alt"] for image in page.images if "_images" in image["src"]) == words
     notebooks = [a["href"] for a in page.links if a["href"].endswith(".ipynb")]
