@@ -43,7 +43,7 @@ MYPY = [sys.executable, "-m", "mypy", "--no-error-summary"]
 PYTEST = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "selecting", "-r", "fE", "--tb", "short"]
 TWO = ["-n", "2", "--dist", "loadscope"]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=400"]
-OF_A_LESSON = re.compile(r"(?:notebooks/|notebooks/source/|figures/|attnlib/course/exercises/lesson)(\d\d)[_.]")
+OF_A_LESSON = re.compile(r"(?:notebooks/|notebooks/source/|slides/|attnlib/course/exercises/lesson)(\d\d)[_.]")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
