@@ -20,7 +20,7 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
 EQUAL = re.compile(r"^Equal, to within .*\n?", re.MULTILINE)
 SHAPED = re.compile(r"^(\w+) +\(\d[\d, ]*\)\n(\[+[^\[\]\n]*\]+)$", re.MULTILINE)
-LABEL = re.compile(r"^\w+(?= )", re.MULTILINE)
+LABEL = re.compile(r"^[^\W_]\w*(?= )", re.MULTILINE)
 VALUE = re.compile(r"(?:[^\s,\[\]]|,(?=\d))+(?: %)?")
 
 
@@ -128,11 +128,12 @@ def _picked(text: str, rows: Sequence[str], name: str) -> str:
 
 def _rows(text: str, start: str, name: str) -> list[str]:
     """The rows with this name; if there are none, those that begin with it."""
-    lines = [row for row in text.splitlines() if row.strip("| ").startswith(start.strip())]
-    named = [row for row in lines if re.match(r"(?::|\s\s|\s*[|\[]|$)", row.strip("| ")[len(start.strip()) :])]
-    if not lines:
-        raise NotFoundError(f"The cell of {name!r} prints no row that begins {start.strip()!r}.")
-    return named or lines
+    start = start.strip()
+    found = [(row, row.strip("| ")[len(start) :]) for row in text.splitlines() if row.strip("| ").startswith(start)]
+    for after in (r"\s\s|\s*[|\[]|$", ":", ""):
+        if rows := [row for row, rest in found if re.match(after, rest)]:
+            return rows
+    raise NotFoundError(f"The cell of {name!r} prints no row that begins {start!r}.")
 
 
 def _cells(line: str, count: int) -> list[str]:

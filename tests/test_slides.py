@@ -164,6 +164,7 @@ def test_a_row_is_found_by_its_whole_name_first():
     rows = named.printed("08", "claim-30", ["pairs"]).splitlines()
     assert len(rows) == 1
     assert rows[0].split() == ["pairs", "36"]
+    assert named.printed("14", 'print("greedy:"', ["greedy"]).split() == ["greedy", "7"]
 
 
 # What is seen.
