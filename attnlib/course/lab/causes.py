@@ -28,7 +28,8 @@ CAUSES: dict[str, Cause] = {
     ),
     "inverted mask": _cause(
         "the padding mask is the wrong way round",
-        r"mask|invert|negat|wrong way|flipped|opposite|upside|~|true (is|means|at)|attends? (only )?to (the )?padding",
+        r"mask|invert|negat|swap|wrong way|flipped|opposite|upside|~|true (is|means|at)|"
+        r"attends? (only )?to (the )?padding",
         "padding batch",
     ),
     "guessed axis": _cause(
@@ -39,7 +40,8 @@ CAUSES: dict[str, Cause] = {
     ),
     "short cache mask": _cause(
         "with a cache, the mask of a step is one short and hides the newest key",
-        r"mask|cache|short|newest|last key|hid(e|es|den|ing)\b|(hid|miss)\w* (the )?(newest|own|last|itself)|itself",
+        r"mask|cache|short|newest|just added|last key|hid(e|es|den|ing)\b|"
+        r"(hid|miss)\w* (the )?(newest|own|last|itself)|itself",
         "steps first",
     ),
     "wide window": _cause(
@@ -50,7 +52,7 @@ CAUSES: dict[str, Cause] = {
     ),
     "finite fill": _cause(
         "hidden scores are filled with a number that half precision does not have",
-        r"fill|million|1e-?\+?6|1e6|-?inf|overflow|half|fp16|float16|precision|nan\b",
+        r"fill|million|1e-?\+?6|1e6|\binf(inity)?\b|overflow|half|fp16|float16|precision|nan\b",
         "half",
     ),
     "square product": _cause(
