@@ -69,13 +69,6 @@ def check_floats(**arrays: Array) -> None:
             raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")
 
 
-def check_tensor(**inputs: object) -> None:
-    """Raise ``TypeError`` unless these are torch tensors; what else they must be, whoever takes them says."""
-    for name, x in inputs.items():
-        if not is_torch(x):
-            raise TypeError(f"{name} must be a torch tensor, (..., n, d_model); got {type(x).__name__}")
-
-
 def check_words(function: str, others: Mapping[str, object]) -> None:
     """Raise where there are ``others``, keyword arguments that a function does not have, and say our word for one.
 

@@ -620,11 +620,8 @@ def test_under_vmap_nothing_is_said_and_the_numbers_are_those_of_a_loop(recwarn)
     assert [str(one.message) for one in recwarn] == []
 
 
-def test_a_layer_names_what_is_no_tensor():
+def test_heads_name_what_is_no_tensor():
     from attnlib import MultiHeadAttention
-    from attnlib.nn import EncoderLayer
 
-    with pytest.raises(TypeError, match=r"x must be a torch tensor, .*; got NoneType"):
-        EncoderLayer(8, 2, 16)(None)
     with pytest.raises(TypeError, match=r"x_q must be .*; got NoneType"):
         MultiHeadAttention(8, 2)(None)

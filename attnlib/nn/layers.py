@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor, nn
 
-from attnlib._checks import check_one_of, check_tensor
+from attnlib._checks import check_one_of
 from attnlib._renamed import moved, renamed
 from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
@@ -149,7 +149,6 @@ class EncoderLayer(_Layer):
         weights: bool = False,
     ) -> Attended:
         """The layer's output, and the weights of its heads if asked for. The options are those of the attention."""
-        check_tensor(x=x)
         options = {"mask": mask, "causal": causal, "bias": bias, "rotate": rotate, "cache": cache}
         h = self.self_attention_residual.before(x)
         attended = self.self_attention(h, weights=weights, **options)
@@ -228,7 +227,6 @@ class DecoderLayer(_Layer):
             raise ValueError(
                 f"memory must be given, or caches in its place; got {'neither' if memory is None else 'both'}"
             )
-        check_tensor(x=x)
         cache, memory_cache = caches or (None, None)
         options = {"mask": mask, "causal": causal, "bias": bias, "rotate": rotate}
         h = self.self_attention_residual.before(x)
