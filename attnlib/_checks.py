@@ -24,7 +24,6 @@ from attnlib._arrays import (
     is_array,
     is_boolean,
     is_floating,
-    is_torch,
     library_name,
 )
 
