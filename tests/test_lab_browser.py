@@ -293,21 +293,6 @@ def test_a_link_leads_from_lesson_to_lesson(lab, page):
     assert page.errors == []
 
 
-def test_the_menus_that_lesson_00_names_are_there(lab, page):
-    open_lesson(lab, page, "00_start_here.ipynb")
-    text = (lab.mine / "00_start_here.ipynb").read_text("utf-8")
-    paths = re.findall(r"\*\*([A-Z][\w ]+(?: → [\w ]+)+)\*\*", text_of(text))
-    assert paths
-    for path in paths:
-        choose(page, *path.split(" → "))
-    assert page.locator(".jp-PropertyInspector").is_visible()
-
-
-def text_of(notebook):
-    """All prose of a notebook."""
-    return "\n".join("".join(cell["source"]) for cell in json.loads(notebook)["cells"])
-
-
 def test_a_wrong_answer_is_told_what_is_wrong_and_the_right_one_counts(lab, page):
     answers = [
         'from attnlib import check\ncheck("00.1", lambda weights, values: (weights * values).mean())',
