@@ -37,7 +37,7 @@ def fused(
     It turns an infinite score into NaN, has no derivative in forward mode, and is a slow loop under vmap. A mask is
     handed over before it is broadcast, since the kernel turns each of its booleans into a number.
     """
-    if forward_ad._current_level >= 0 or (not tracing() and in_vmap()):
+    if forward_ad._current_level >= 0 or (not library.readable and not tracing() and in_vmap()):
         return None
     n_q, n_k = q.shape[-2], k.shape[-2]
     if n_q < 2:  # a single query stands at the last key, and sees them all
