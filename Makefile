@@ -8,7 +8,7 @@ WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset test check lint format build pull answers progress times machines parity book slides bench seeds pretrain constraints always
+.PHONY: help lab reset test check lint format build pull answers mutants progress times machines parity book slides bench seeds pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,11 @@ build: .venv/tester ## source -> notebook, for changed lessons (NB=01 runs that 
 pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB=01; FORCE=1 discards the source's)
 	$(PY) notebooks/build.py --pull $(NB) $(if $(FORCE),--force)
 
-answers: .venv/learner ## write all exercises with hints, solutions and recognised mistakes into answers/
-	@$(PY) tools/answers.py
+answers: .venv/learner ## write exercises with hints, solutions and mistakes, and lessons with solutions, into answers/ (RUN=1 runs them)
+	@$(PY) tools/answers.py $(if $(RUN),--run)
+
+mutants: .venv/tester ## change every solution in every place, and see whether check notices (NB="06 07.2")
+	@$(PY) tools/mutants.py $(NB)
 
 progress: .venv/learner ## print what a class has solved, as CSV (FROM=folder with their progress files)
 	@$(PY) tools/collect_progress.py "$(FROM)"
@@ -68,7 +71,7 @@ slides: .venv/slides ## make the decks from slides/*.md, in slides/_build (PDF=1
 bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md
 	KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
 
-seeds: .venv/tester ## train models of lessons 05, 10, 12, 13, 17 to 19 and 21 to 23 from several seeds each, and write benchmarks/SEEDS*.md
+seeds: .venv/tester ## train models of lessons 05, 10, 12, 13, 17 to 19 and 21 to 24 from several seeds each, and write benchmarks/SEEDS*.md
 	$(PY) benchmarks/seeds.py
 	$(PY) benchmarks/seeds_recurrent.py
 	$(PY) benchmarks/seeds_blocks.py
@@ -79,6 +82,7 @@ seeds: .venv/tester ## train models of lessons 05, 10, 12, 13, 17 to 19 and 21 t
 	$(PY) benchmarks/seeds_pictures.py
 	$(PY) benchmarks/seeds_pictures_and_words.py
 	$(PY) benchmarks/seeds_scaling.py
+	$(PY) benchmarks/seeds_parts.py
 	$(PY) benchmarks/scaling.py
 
 pretrain: .venv/learner ## train the GPT that the course ships, in an hour or two; killed, it goes on (ARGS="--steps 100")

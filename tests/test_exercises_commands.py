@@ -1,6 +1,7 @@
 """What `check`, `hint`, `solution` and `progress` print, and what the progress file keeps."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -39,7 +40,7 @@ def file(tmp_path, monkeypatch):
     (tmp_path / "lesson90.py").write_text(LESSON)
     (tmp_path / "lesson91.py").write_text("import not_there")
     monkeypatch.setattr(exercises, "__path__", [str(tmp_path)])
-    monkeypatch.setattr(progress_file, "_solved_here", set())
+    monkeypatch.setattr(progress_file, "_unsaved", progress_file.Progress())
     monkeypatch.setattr(progress_file, "_told", False)
     monkeypatch.setattr(commands, "_hints_shown", {})
     file = tmp_path / "home" / "progress.json"
@@ -130,7 +131,61 @@ def test_progress_of_other_lessons_and_versions_is_kept(file):
     file.parent.mkdir()
     file.write_text('{"version": 2, "solved": ["17.1"], "more": 1}')
     check("90.1", double)
-    assert json.loads(file.read_text()) == {"version": 2, "solved": ["17.1", "90.1"], "more": 1}
+    kept = json.loads(file.read_text())
+    assert "answer = double" in kept.pop("answers")["90.1"]
+    assert kept == {"version": 2, "solved": ["17.1", "90.1"], "more": 1}
+
+
+def test_what_was_hard_is_told(said):
+    for wrong in (3.0, 4.0, 5.0):
+        check("90.2", wrong)
+    check("90.1", lambda x: x * x)
+    said()
+    progress()
+    assert "Most tries: 90.2 (3 wrong)." in said()
+    check("90.2", 0.5)
+    check("90.2", 7.0)  # after it was solved
+    said()
+    progress()
+    assert "Most tries: 90.2 (3 wrong)." in said()
+
+
+def test_progress_moves_to_another_machine(file, said, tmp_path, monkeypatch):
+    check("90.1", double)
+    progress(export=str(tmp_path / "ada.json"))
+    assert "Written to" in said()
+    progress(export=str(tmp_path / "ada.json"))
+    assert "export: it cannot be written to" in said()
+    monkeypatch.setenv("ATTNLIB_PROGRESS", str(tmp_path / "elsewhere" / "progress.json"))
+    check("90.2", 0.5)
+    progress(add=str(tmp_path / "ada.json"))
+    assert "2 of 3 exercises solved" in said()
+    assert "90.1" in progress_file.progress()[0].answers
+    progress(add=str(tmp_path / "lesson90.py"))
+    assert "is no progress file" in " ".join(said().split())
+
+
+def test_what_is_forgotten_is_gone_and_kept_in_a_copy(file, said):
+    check("90.1", double)
+    check("90.2", 0.5)
+    progress(forget="90.1")
+    assert "1 of 3 exercises solved" in said()
+    progress(forget="all")
+    assert "0 of 3 exercises solved" in said()
+    assert json.loads(file.with_name("progress.json.bak").read_text())["solved"] == ["90.1", "90.2"]
+    progress(forget="92")
+    assert "forget: got '92', expected" in said()
+
+
+def test_two_notebooks_at_once_lose_nothing(file):
+    program = (
+        "import sys; from attnlib.course.grading import progress_file\n"
+        "for n in range(30): progress_file.mark(f'{sys.argv[1]}.{n}')"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", program, lesson]) for lesson in ("81", "82")]
+    assert [one.wait() for one in both] == [0, 0]
+    assert len(json.loads(file.read_text())["solved"]) == 60
+    assert not file.with_name("progress.lock").exists()
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"solved": 3}', '{"solved": [[]]}', "[" * 100_000, "\x00"])

@@ -178,3 +178,20 @@ def test_importing_the_exercises_is_cheap():
     code = f"import sys, attnlib.course.exercises; print({heavy} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"
+
+
+def test_the_smallest_input_that_shows_the_mistake_is_told():
+    rows = Exercise(
+        id="01.1",
+        title="Rows over their sums",
+        reference=lambda x: x / x.sum(axis=1, keepdims=True),
+        cases=lambda rng: [(rng.uniform(1, 2, size=(6, 5)),)],
+        hints=("", "", ""),
+        misconceptions=[],
+    )
+    message = grade(rows, lambda x: x / x.sum(axis=1, keepdims=True) * np.where(x.sum() > 9, 2, 1)).message
+    assert "The smallest input found on which they differ: x = [[" in message
+    [_, given] = message.split("x = ")
+    assert 7 <= given.split(". Yours")[0].count(",") + 1 <= 10, "a sum above 9 takes some numbers"
+    one = grade(rows, lambda x: x * 1.0).message
+    assert "x = [[" in one

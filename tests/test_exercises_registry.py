@@ -3,6 +3,7 @@
 import itertools
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from attnlib.course.grading import grade, registry, trial
 from attnlib.course.source import source_of
 
+ROOT = Path(__file__).resolve().parent.parent
 LESSONS = registry.lessons()
 EXERCISES = [exercise for lesson in LESSONS for exercise in registry.load(lesson)]
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.misconceptions]
@@ -211,3 +213,14 @@ def in_single_precision(output):
     if isinstance(output, float | np.ndarray | np.floating) and plain(output).dtype.kind == "f":
         return plain(output).astype(np.float32)
     return output
+
+
+MARK = re.compile(r"^\*\*(\d\d\.\d)\*\* \((write|work out|experiment|design|choose|repair), (★{1,3}), \d+ min\)", re.M)
+
+
+def test_each_exercise_says_what_it_asks_for_and_two_fifths_ask_for_more_than_to_write_it_down():
+    texts = (path.read_text("utf-8") for path in (ROOT / "notebooks" / "source").glob("[0-9]*.md"))
+    marks = {number: kind for text in texts for number, kind, _ in MARK.findall(text)}
+    every = {one.id for lesson in registry.lessons() for one in registry.load(lesson)} - {"00.1"}  # shown, not asked
+    assert marks.keys() == every
+    assert sum(kind != "write" for kind in marks.values()) >= 0.4 * len(marks)

@@ -57,6 +57,16 @@ def test_every_exercise_has_its_page_of_answers(tmp_path):
             assert all(m.words in part for m in one.misconceptions)
 
 
+def test_lessons_with_solutions_have_no_stub_left_and_pass_their_checks():
+    answers = tool("answers")
+    for lesson in LESSONS:
+        if lesson.number in registry.lessons():
+            sources = [cell.source for cell in answers.filled(lesson).cells if cell.cell_type == "code"]
+            asked = [source for source in sources if answers.CHECK.search(source)]
+            assert not [source for source in asked if re.search(r"(^|= )\s*\.\.\.$", source, re.MULTILINE)]
+    assert answers.wrong_checks(answers.filled(LESSONS[3])) == []
+
+
 def test_a_class_in_one_table(tmp_path, capsys):
     (tmp_path / "ada.json").write_text(json.dumps({"version": 1, "solved": ["01.1", "02.1"]}))
     (tmp_path / "grace.json").write_text(json.dumps({"version": 1, "solved": []}))

@@ -1,17 +1,19 @@
-"""Write all exercises with their answers, for whoever teaches: one page a lesson.
+"""Write all exercises with their answers, for whoever teaches: a page a lesson, and the lesson with its solutions.
 
-python tools/answers.py [FOLDER]     into answers/, unless a folder is named
+python tools/answers.py [FOLDER] [--run]     into answers/, unless a folder is named; --run runs the lessons as well
 
 `make answers` calls it.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
 
-from nbformat import read
+from nbclient import NotebookClient
+from nbformat import NotebookNode, read, write
 
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import registry
@@ -19,17 +21,53 @@ from attnlib.course.lessons import LESSONS, Lesson
 from attnlib.course.source import source_of
 
 ROOT = Path(__file__).resolve().parent.parent
+CHECK = re.compile(r"^check\(\"(\d\d\.\d+)\", (my_\w+)\)$", re.MULTILINE)
 
 
-def main(folder: str = "answers") -> None:
-    """Write the pages."""
+def main(folder: str = "answers", *, run: bool = False) -> int:
+    """Write the pages and the notebooks; the status is 1 where a lesson that was run has a check that failed."""
     to = ROOT / folder
     to.mkdir(parents=True, exist_ok=True)
+    failed = []
     for lesson in LESSONS:
         if lesson.ready and lesson.number in registry.lessons():
-            path = to / f"{lesson.file}.md"
-            path.write_text(page(lesson), encoding="utf-8")
+            (to / f"{lesson.file}.md").write_text(page(lesson), encoding="utf-8")
+            notebook = filled(lesson)
+            failed += wrong_checks(notebook) if run else []
+            write(notebook, to / f"{lesson.file}.ipynb")
     print(f"{len(list(to.glob('*.md')))} pages in {to.relative_to(ROOT) if to.is_relative_to(ROOT) else to}")
+    print(*failed, sep="\n", end="\n" * bool(failed))
+    return int(bool(failed))
+
+
+def filled(lesson: Lesson) -> NotebookNode:
+    """The lesson, not run, with the solutions where a reader would write."""
+    notebook = read(ROOT / "notebooks" / f"{lesson.file}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        cell.outputs, cell.execution_count = [], None
+        if asked := CHECK.search(cell.source):
+            one = registry.find(asked[1])
+            cell.source = f"{as_answer(one, asked[2])}\n\n{asked[0]}"
+    return notebook
+
+
+def as_answer(one: Exercise, name: str) -> str:
+    """The solution, under the name that the lesson checks."""
+    source = source_of(one.solution or one.reference)
+    if source.startswith("lambda"):
+        return f"{name} = {source}" if not one.asks_for_value else f"{name} = ({source})()"
+    own = ast.parse(source).body[0].name
+    return f"{source}\n\n{name} = {own}{'()' if one.asks_for_value else ''}"
+
+
+def wrong_checks(notebook: NotebookNode) -> list[str]:
+    """Run a lesson, and say which checks did not pass."""
+    NotebookClient(notebook, timeout=400, resources={"metadata": {"path": str(ROOT / "notebooks")}}).execute()
+    checked = ((CHECK.search(cell.source), cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
+    said = ((asked[1], "".join(out.get("text", "") for out in outputs)) for asked, outputs in checked if asked)
+    return [f"{number}: {text}" for number, text in said if not text.startswith(f"{number} right")]
 
 
 def page(lesson: Lesson) -> str:
@@ -63,4 +101,4 @@ def answer(one: Exercise, question: str) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    sys.exit(main(*[one for one in sys.argv[1:2] if one != "--run"], run="--run" in sys.argv))

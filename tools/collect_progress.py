@@ -2,34 +2,17 @@
 
 python tools/collect_progress.py FOLDER > class.csv
 
-Each file is a student's `~/.attnlib/progress.json` under another name: ada.json, grace.json. The table has a row for
+Each file is what a student wrote with `progress(export="ada.json")`. The table has a row for
 each student, a column for each exercise (1: solved), and the number solved. A file that cannot be read is named.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from pathlib import Path
 
-from attnlib.course.grading import registry
-
-
-def solved(path: Path) -> set[str]:
-    """What a file says is solved.
-
-    Raises `ValueError` for a file that is no progress file.
-    """
-    try:
-        found = json.loads(path.read_text("utf-8"))["solved"]
-    except (OSError, ValueError, KeyError, TypeError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise ValueError(
-            f"{path.name} is no progress file: it should hold a list of solved exercises. It is left out."
-        )
-    return set(found)
+from attnlib.course.grading import progress_file, registry
 
 
 def main(folder: str = "") -> int:
@@ -43,9 +26,9 @@ def main(folder: str = "") -> int:
     table.writerow(["student", "solved", *every])
     for path in files:
         try:
-            done = solved(path)
+            done = progress_file.of_file(path).solved
         except ValueError as error:
-            print(error, file=sys.stderr)
+            print(f"{error}. It is left out.", file=sys.stderr)
             left_out += 1
             continue
         table.writerow([path.stem, len(done & set(every)), *(int(one in done) for one in every)])

@@ -73,7 +73,7 @@ class Lesson:
         return f"{self.minutes} + {self.excursion_minutes}" if self.excursion_minutes else str(self.minutes)
 
 
-PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer", 4: "Descendants"}
+PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer", 4: "Descendants", 5: "Your own"}
 
 LESSONS = (
     Lesson("00", "Start here", 1, (), "the map, the notation, a first attention map", "00_start_here"),
@@ -239,6 +239,14 @@ LESSONS = (
         ("16", "20"),
         "FLOPs and bytes; texts, weights, heads or positions over processes; power laws; what to read next",
         "23_scaling_out",
+    ),
+    Lesson(
+        "24",
+        "Is it yours?",
+        5,
+        ("12", "14"),
+        "a translator of your own answers, held against the library, in a file of your own",
+        "24_your_own",
     ),
 )
 

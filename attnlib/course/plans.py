@@ -98,10 +98,10 @@ PLANS = (
             Lecture(("19", "20"), 50, "In 20, draw the paths at the board. Which fact will arrive?"),
             Lecture(("21", "22"), 47, "In 22 let the room rank what decides before it is run."),
             Lecture(
-                ("23",),
+                ("23", "24"),
                 51,
-                "Four students are the processes, and pass cards in a ring. Close with the ledger: which verdict "
-                "would you have guessed in the first week?",
+                "Four students are the processes, and pass cards in a ring. Lesson 24 takes what each has solved: "
+                "say so in the first week. Close with the ledger: which verdict would you have guessed then?",
             ),
         ),
     ),
@@ -150,7 +150,7 @@ _TAIL = """\
   in [slides](../slides/README.md): change what you like.
 - **Answers**: `make answers` writes every exercise with its hints, its solution and the wrong answers that the check
   recognises into `answers/`, which git does not track. Students have the same behind `hint` and `solution`.
-- **Progress**: students send the file that `progress()` keeps, `~/.attnlib/progress.json`, under their names.
+- **Progress**: students send what `progress(export="ada.json")` writes.
   `make progress FROM=folder` prints a table of who has solved what, as CSV. The file is theirs and can be edited:
   it shows where a class is stuck, and is no basis for marks.
 - **A server**: the `Dockerfile` starts JupyterLab for one person; `repo2docker` builds from `.binder/`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ def source_of(obj: Any) -> str:
     except (OSError, TypeError):
         return ""
     if getattr(obj, "__name__", "") == "<lambda>":
-        return _lambda(source)
+        return next(iter(lambdas_in(source)), source)
     lines = source.split("\n")
     node = ast.parse(source).body[0]
     if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.body[0].lineno == node.lineno:
@@ -41,9 +42,17 @@ def source_of(obj: Any) -> str:
     return "\n".join(lines[node.lineno - 1 :])
 
 
-def _lambda(source: str) -> str:
-    """The lambda alone, cut out of the line that it stands in."""
-    text = source[source.index("lambda") :]
+def lambdas_in(source: str) -> list[str]:
+    """The lambdas in some lines, which need not be whole statements, each cut out.
+
+    >>> lambdas_in("1: lambda x: 2 * x, 2: lambda x: x),")
+    ['lambda x: 2 * x', 'lambda x: x']
+    """
+    return [_lambda(source[found.start() :]) for found in re.finditer(r"\blambda\b", source)]
+
+
+def _lambda(text: str) -> str:
+    """The lambda with which a text begins."""
     for end in range(len(text), 0, -1):
         try:
             tree = ast.parse(f"({text[:end]})", mode="eval")
@@ -51,7 +60,7 @@ def _lambda(source: str) -> str:
             continue
         if isinstance(tree.body, ast.Lambda):
             return text[:end].rstrip()
-    return source
+    return text
 
 
 def markdown(source: str) -> Markdown:

@@ -211,6 +211,12 @@ EXERCISES = [
                 "You divided the squared distance by 2h. The bandwidth is squared with the distance: 2h².",
             ),
             Misconception(
+                "the half of the key",
+                lambda q, k, h: masked_softmax((q @ k.T - (k**2).sum(axis=1)) / h**2),
+                "The key's own term is there, and twice too large: in the square of q - k it stands beside 2 q · k, "
+                "so it counts a half beside q · k.",
+            ),
+            Misconception(
                 "dot product",
                 lambda q, k, h: masked_softmax(q @ k.T / h**2),
                 "That is a softmax of dot products. The key's own term is missing, and long keys win.",

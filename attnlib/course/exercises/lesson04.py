@@ -71,6 +71,12 @@ EXERCISES = [
         ),
         misconceptions=[
             Misconception(
+                "sharp softmax",
+                lambda S, V: masked_softmax(100.0 * S) @ V,
+                "A softmax at a low temperature comes near, and still mixes: where two scores are close, both of "
+                "their values come in. Choose one position.",
+            ),
+            Misconception(
                 "the mean",
                 lambda S, V: masked_softmax(S) @ V,
                 "That is soft attention, the mean over all positions. Take the value of the one with the best score.",
@@ -142,6 +148,12 @@ EXERCISES = [
                 "baseline added",
                 lambda s, j, reward, baseline: _estimate(s, j, reward, -baseline),
                 "You added the baseline. Subtract it.",
+            ),
+            Misconception(
+                "baseline outside the bracket",
+                lambda s, j, reward, baseline: _estimate(s, j, reward, 0.0) - baseline,
+                "The baseline stands outside the bracket, so that it is taken from every entry. It is taken from the "
+                "reward, before that is multiplied.",
             ),
             Misconception(
                 "sign",

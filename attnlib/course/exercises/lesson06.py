@@ -199,6 +199,15 @@ EXERCISES = [
                 "number for singular and one for plural.",
             ),
             Misconception(
+                "one column of plus and minus",
+                lambda strength: (
+                    strength * np.array([[0.0], [0.0], [1.0], [-1.0]]),
+                    np.array([[1.0], [-1.0], [0.0], [0.0]]),
+                ),
+                "One number with a sign finds the right noun, but gives the wrong one minus the strength, and it "
+                "should be 0. Two numbers, one for singular and one for plural, do not touch the other noun.",
+            ),
+            Misconception(
                 "disagreement",
                 lambda strength: (_agreement(strength)[0][:, ::-1], _agreement(strength)[1]),
                 "Singular verbs find plural nouns and the other way round.",

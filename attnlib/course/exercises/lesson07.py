@@ -307,6 +307,16 @@ EXERCISES = [
                 "The heads are joined but not mixed: the last product with W_O is missing.",
             ),
             Misconception(
+                "W_O transposed",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q, W_K, W_V, W_O.T, n_heads),
+                "W_O is transposed, and the others are not. Here it is heads @ W_O.",
+            ),
+            Misconception(
+                "residual added",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: X + _layer(X, W_Q, W_K, W_V, W_O, n_heads),
+                "You added X, as a whole block does (lesson 10). The layer of attention alone is asked for.",
+            ),
+            Misconception(
                 "reshaped at once",
                 _straight,
                 "A reshape to (n_heads, n, d_head) mixes the rows. Cut the last axis, then exchange the axes.",

@@ -9,6 +9,7 @@ from typing import Any
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import progress_file, registry
 from attnlib.course.grading.grade import grade
+from attnlib.course.grading.standalone import standalone
 from attnlib.course.grading.values import kind_of
 from attnlib.course.lessons import LESSONS
 from attnlib.course.source import show, source_of
@@ -32,7 +33,11 @@ def check(exercise: str, answer: Any) -> None:
     if (one := _found(exercise)) is None:
         return
     verdict = grade(one, answer)
-    word = progress_file.mark(one.id) if verdict.kind == "right" else ""
+    word = ""
+    if verdict.kind == "right":
+        word = progress_file.mark(one.id, _source(one, answer))
+    elif verdict.kind != "not attempted":
+        word = progress_file.tried(one.id)
     _print(verdict.message, word)
 
 
@@ -74,24 +79,66 @@ def solution(exercise: str) -> None:
         _print(f"{one.id} is solved by {kind_of(shown)}, which is not written in Python.")
 
 
-def progress() -> None:
-    """Print which exercises of each lesson you have solved, and what comes next.
+def progress(*, export: str | None = None, add: str | None = None, forget: str | None = None) -> None:
+    """Print which exercises of each lesson you have solved, what comes next, and what was hard.
+
+    It is kept in one file on your machine, with the answers that were right, and sent nowhere.
+
+    Args:
+        export: a file to write all of it to, for a lecturer or another machine.
+        add: such a file, which is put on top of what is here.
+        forget: an exercise, "03.1", or a lesson, "03", or "all". A copy of the file is kept beside it.
 
     >>> progress()  # doctest: +ELLIPSIS
     00 · Start here ...exercises solved...
     """
-    solved, word = progress_file.solved()
+    done = _exported(export), _added(add), _forgotten(forget)
+    known, word = progress_file.progress()
     parts = {lesson: registry.titles(lesson) for lesson in registry.lessons()}
     heads = {lesson.number: lesson.heading for lesson in LESSONS}
     wide = max((len(heads.get(lesson, lesson)) for lesson in parts), default=0)
     rows = []
     for lesson, ids in parts.items():
-        boxes = "".join("■" if one in solved else "□" for one in ids)
-        left = " ".join(one for one in ids if one not in solved)
+        boxes = "".join("■" if one in known.solved else "□" for one in ids)
+        left = " ".join(one for one in ids if one not in known.solved)
         rows.append(f"{heads.get(lesson, lesson):{wide}}  {boxes:6}  {left}".rstrip())
-    total, right = sum(map(len, parts.values())), sum(one in solved for ids in parts.values() for one in ids)
+    total, right = sum(map(len, parts.values())), sum(one in known.solved for ids in parts.values() for one in ids)
     said = f"{right} of {total} exercises solved." if rows else "There are no exercises yet."
-    _print(*rows, said + _next(parts, solved), word)
+    _print(*done, *rows, said + _next(parts, known.solved), _hard(known.tries), word)
+
+
+def _exported(file: str | None) -> str:
+    if file is None:
+        return ""
+    try:
+        progress_file.export(file)
+    except OSError as error:
+        return f"export: it cannot be written to {file} ({error.strerror})."
+    return f"Written to {file}."
+
+
+def _added(file: str | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return progress_file.add(progress_file.of_file(file)) or f"What {file} knows is added."
+    except ValueError as error:
+        return f"add: {error}."
+
+
+def _forgotten(what: str | None) -> str:
+    if what is None:
+        return ""
+    known = {one for lesson in registry.lessons() for one in (lesson, *registry.titles(lesson))}
+    if what not in {*known, "all"}:
+        return f'forget: got {what!r}, expected an exercise like "03.1", a lesson like "03", or "all".'
+    return progress_file.forget(what) or f"Forgotten: {what}. A copy of the file as it was lies beside it."
+
+
+def _hard(tries: Mapping[str, int]) -> str:
+    """The exercises that took most tries."""
+    most = sorted((one for one in tries if tries[one] > 2), key=lambda one: -tries[one])[:3]
+    return f"Most tries: {', '.join(f'{one} ({tries[one]} wrong)' for one in most)}." if most else ""
 
 
 def _next(parts: Mapping[str, Mapping[str, str]], solved: set[str]) -> str:
@@ -102,6 +149,16 @@ def _next(parts: Mapping[str, Mapping[str, str]], solved: set[str]) -> str:
             if one not in solved:
                 return f" Next: {one}, {title}."
     return ""
+
+
+def _source(exercise: Exercise, answer: Any) -> str:
+    """A right answer as source, to be used again; "" for a value, and where it cannot stand alone."""
+    if exercise.asks_for_value:
+        return ""
+    try:
+        return standalone(answer)
+    except ValueError:
+        return ""
 
 
 def _found(exercise: str) -> Exercise | None:

@@ -170,13 +170,18 @@ def _typed_in(expected: Leaf, got: Leaf, rules: Rules) -> str:
         return _kind(expected, got, rules)
     wrong = ~entries_agree(expected, got, rules)
     first = tuple(np.argwhere(wrong)[0])
-    yours = f"{number(got.array[first])} is {_direction(expected.array[first], got.array[first])}."
+    yours = f"{number(got.array[first])} is {_how_far(expected.array[first], got.array[first])}."
     if not first:
         return yours
     return f"{count_of(int(wrong.sum()), wrong.size).capitalize()}. At {place(first)} {yours}"
 
 
-def _direction(expected: np.generic, got: np.generic) -> str:
-    if got.dtype.kind in "iuf" and np.isfinite(got) and np.isfinite(expected):
-        return "too large" if got > expected else "too small"
-    return "not it"
+def _how_far(expected: np.generic, got: np.generic) -> str:
+    """So much that a slip is seen, and too little to find the number by halving."""
+    if got.dtype.kind not in "iuf" or not (np.isfinite(got) and np.isfinite(expected)):
+        return "not it"
+    if got * expected < 0:
+        return "not it, nor is its sign"
+    if abs(got) > 2 * abs(expected):
+        return "more than twice what it should be"
+    return "less than half of what it should be" if abs(got) < abs(expected) / 2 else "not it, though not far off"

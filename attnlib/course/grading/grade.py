@@ -10,6 +10,7 @@ from typing import Any, Literal
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import compare, messages
 from attnlib.course.grading.sandbox import Run, run
+from attnlib.course.grading.shrink import smallest
 from attnlib.course.grading.stub import is_stub
 from attnlib.course.grading.trial import Outcome, make_cases, outcomes
 
@@ -58,6 +59,7 @@ class _Trial:
     """An answer's outcomes, and how the run went as a whole."""
 
     exercise: Exercise
+    function: Callable[..., Any]
     cases: list[tuple[Any, ...]]
     came: list[Outcome]
     went: Run
@@ -76,7 +78,7 @@ def _try(exercise: Exercise, function: Callable[..., Any], cases: list[tuple[Any
     went = run(work, seconds)
     if faults:
         raise faults[0]
-    return _Trial(exercise, cases, list(came), went)
+    return _Trial(exercise, function, cases, list(came), went)
 
 
 def _reached(trial: _Trial) -> int:
@@ -103,7 +105,8 @@ def _judge(trial: _Trial, wanted: list[Outcome]) -> Verdict:
     if failure := came[wrong].failure:
         return Verdict("raised", messages.raised(exercise, cases, wrong, failure, went))
     words = compare.difference(exercise, wanted[wrong], came[wrong])
-    return Verdict("wrong", messages.wrong(exercise, cases, wrong, words, went))
+    small = "" if exercise.asks_for_value else smallest(exercise, trial.function, cases[wrong])
+    return Verdict("wrong", messages.wrong(exercise, cases, wrong, f"{words}\n{small}".rstrip(), went))
 
 
 def _unwritten(outcome: Outcome) -> bool:

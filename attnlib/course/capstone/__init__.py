@@ -1,0 +1,11 @@
+"""A Transformer whose parts are a reader's answers: assembled, held against the library part by part, and written out.
+
+`transformer` is the file that is assembled; it needs torch alone.
+"""
+
+import attnlib._needs.torch  # noqa: F401
+from attnlib.course.capstone.assemble import PARTS
+from attnlib.course.capstone.library import beside
+from attnlib.course.capstone.mine import Mine, mistakes
+
+__all__ = ["PARTS", "Mine", "beside", "mistakes"]
