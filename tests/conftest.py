@@ -10,9 +10,9 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-import build
-from building.lessons import HEADER, Course, LessonFiles
-from printing import FLAGS, chromium
+from publish.lessons import build
+from publish.lessons.lessons import HEADER, Course, LessonFiles
+from publish.printing import FLAGS, chromium
 
 # A plugin for a pytest of its own. Read for its examples here, it would import the package anew under all other tests.
 collect_ignore = ["shapes.py"]
@@ -153,8 +153,8 @@ def book(tmp_path_factory) -> Path:
     made = shared / "book"
     with FileLock(shared / "book.lock"):
         if not made.exists():
-            command = [sys.executable, str(build.COURSE.root / "book" / "make.py"), str(made)]
-            done = subprocess.run(command, capture_output=True, text=True)
+            command = [sys.executable, "-m", "publish", "book", str(made)]
+            done = subprocess.run(command, cwd=build.COURSE.root, capture_output=True, text=True)
             (made / "said").write_text(f"{done.returncode}\n{done.stdout}{done.stderr}")
     code, _, said = (made / "said").read_text().partition("\n")
     assert code == "0", f"make book fails:\n{said}"

@@ -15,11 +15,10 @@ from urllib.request import Request, urlopen
 import pytest
 from nbformat import write
 
-from build import COURSE
-from building.cells import Cell
-from building.excursions import FOLDED
-from building.lessons import LessonError, read_notebook, unrun_notebook
-from building.running import SECONDS_A_CELL
+from publish.lessons.build import COURSE
+from publish.lessons.cells import Cell
+from publish.lessons.lessons import FOLDED, LessonError, read_notebook, unrun_notebook
+from publish.lessons.running import SECONDS_A_CELL
 
 LESSONS = sorted(COURSE.notebooks.glob("[0-9][0-9]_*.ipynb"))
 # nbval runs every cell of every lesson; here, all of these few, and the others only if asked for.

@@ -12,9 +12,9 @@ import torch
 
 import attnlib.training
 from attnlib.plotting import Picture
-from build import COURSE
-from building.live import has_slider, slider, start
-from building.sides import sources
+from publish.lessons.build import COURSE
+from publish.lessons.lessons import sources
+from publish.lessons.sliders import has_slider, slider, start
 
 LESSONS = {lesson.number: lesson for lesson in COURSE.lessons()}
 SLIDERS = [
