@@ -1,7 +1,5 @@
 """A deck as it is written, a Markdown file: its slides, and what the lecturer says to each."""
 
-from __future__ import annotations
-
 import re
 
 SLIDE = re.compile(r"^(?=#{1,3} )", re.MULTILINE)

@@ -1,7 +1,5 @@
 """What every part of this folder asks of a notebook: its cells, what they show, its figures."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages as PDF, printed by Chromium, for those who want paper."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the book and the decks share: their command line, how Sphinx is called and what both tell it."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

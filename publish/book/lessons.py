@@ -5,8 +5,6 @@ address of the section stays on the section, which is always shown, and browsers
 inside it leads to.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -9,8 +9,6 @@ other file of the repository is opened there if the book knows its address (see 
 a link. A file that is nowhere is left for Sphinx to warn of.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """What computes in the reader's browser: scripts of `book/live`, the weights that they read, and where they stand."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 

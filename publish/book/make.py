@@ -3,8 +3,6 @@
 ``--pdf`` writes ``FOLDER/singlehtml/index.pdf`` instead: all of it on one page, printed with Chromium in some minutes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from publish.book.pages import gather

@@ -5,8 +5,6 @@ pages that only the book has: the first, the map, the reference, and the tests t
 that are current are left alone, so that a second build is quick; what belongs to no page goes.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

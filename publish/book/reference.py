@@ -1,7 +1,5 @@
 """The pages of the API reference: one for each room of the library, with what its door and its open modules offer."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 import re

@@ -1,7 +1,5 @@
 """What the theme leaves undone: names for its switches, and a script that draws nothing."""
 
-from __future__ import annotations
-
 from sphinx.application import Sphinx
 
 

@@ -11,8 +11,6 @@ python -m publish lessons --force ... let one side win where both were edited; t
 ``make build`` and ``make pull`` call it.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence

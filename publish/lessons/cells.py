@@ -4,8 +4,6 @@ An excursion is a section that a reader may leave out, from a heading `## Excurs
 is folded in JupyterLab and in the book, counted apart, and nothing outside needs what it computes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """How many minutes a lesson takes: computed from what is in it, and written where minutes are shown."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -12,8 +12,6 @@ whatever is glued to letters (`run2`, `x_1`, `64d`) or starts with a nought (`05
 columns stand apart on a line does not count, since 0.5 is narrower than 0.46.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,48 +41,59 @@ ENTRY = re.compile(r"^[^\W\d]", re.MULTILINE)  # a line that starts with a lette
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it is printed, where, and how far it may move (None: not at all)."""
+    """A number as it is printed, on which line, and how far it may move (None: not at all)."""
 
     text: str
-    start: int
+    line: str
     distance: float | None
     limit: float  # the largest distance that still says something about it
 
     @property
     def value(self) -> float:
         """What it says."""
-        return float(self.text.replace(",", "").replace("−", "-"))
+        return value_of(self.text)
+
+
+def value_of(text: str) -> float:
+    """What a printed number says."""
+    return float(text.replace(",", "").replace("−", "-"))
 
 
 def well_formed(within: object) -> bool:
     """Whether it is a positive number, or a positive number for each of some words."""
-    if isinstance(within, Mapping):
-        return bool(within) and all(isinstance(word, str) and _positive(d) for word, d in within.items())
-    return _positive(within)
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0
+    named = within if isinstance(within, Mapping) else {"": within}
+    return bool(named) and all(
+        isinstance(word, str) and isinstance(d, int | float) and not isinstance(d, bool) and isfinite(d) and d > 0
+        for word, d in named.items()
+    )
 
 
 def numbers(text: str, within: Within | None) -> list[Number]:
     """The numbers of a text, in order."""
-    entries = [0, *(found.start() for found in ENTRY.finditer(text))]
-    found = (match for match in NUMBER.finditer(text) if not match["shape"])
-    return [_number(text, match, max(start for start in entries if start <= match.start()), within) for match in found]
+    return [part for part in _parts(text, within) if isinstance(part, Number)]
 
 
-def _number(text: str, match: re.Match, entry: int, within: Within | None) -> Number:
-    whole, value = not match["soft"], match.group()
-    percent = match["percent"] is not None
+def _parts(text: str, within: Within | None) -> list[str | Number]:
+    """The words and the numbers of a text, in order."""
+    parts, end = [], 0
+    for match in NUMBER.finditer(text):
+        if not match["shape"]:
+            parts += [*text[end : match.start()].split(), _number(text, match, within)]
+            end = match.end()
+    return parts + text[end:].split()
+
+
+def _number(text: str, match: re.Match, within: Within | None) -> Number:
+    whole, percent = not match["soft"], match["percent"] is not None
     distance, follows = within, False
     if isinstance(within, dict):
+        entry = max((found.start() for found in ENTRY.finditer(text, 0, match.start() + 1)), default=0)
         distance, follows = _named(text[entry : match.start()], within)
     if whole and not percent and (not follows or text.startswith(":", match.end())):
         distance = None
     floor = NEAR_ZERO_PERCENT if percent else NEAR_ZERO_WHOLE if whole else NEAR_ZERO
-    limit = max(SHARE * abs(float(value.replace(",", "").replace("−", "-"))), floor)
-    return Number(value, match.start(), distance, limit)
+    line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0].strip()
+    return Number(match.group(), line, distance, max(SHARE * abs(value_of(match.group())), floor))
 
 
 def _named(before: str, within: dict[str, float]) -> tuple[float | None, bool]:
@@ -99,16 +108,6 @@ def _whole_word(word: str) -> str:
     return rf"(?<!\w){re.escape(word)}(?!\w)"
 
 
-def _words(text: str) -> list[str | None]:
-    """The words of a text, and None in the place of each number."""
-    words, end = [], 0
-    for match in NUMBER.finditer(text):
-        if not match["shape"]:
-            words += [*text[end : match.start()].split(), None]
-            end = match.end()
-    return words + text[end:].split()
-
-
 def moved(stored: str, fresh: str, within: Within | None) -> str:
     """Say what differs between a stored text and a fresh one beyond what may; empty if nothing does."""
     if stored == fresh:
@@ -116,33 +115,26 @@ def moved(stored: str, fresh: str, within: Within | None) -> str:
     old, new = numbers(stored, within), numbers(fresh, within)
     if len(old) != len(new):
         return f"{len(old)} numbers are stored, a fresh run prints {len(new)}\n{_first_lines(stored, fresh)}"
-    for a, b in zip_longest(_words(stored), _words(fresh), fillvalue=""):
+    for a, b in zip_longest(_words(stored), _words(fresh), fillvalue="nothing"):
         if a != b:
-            return f"{_quoted(a)} is stored, a fresh run has {_quoted(b)} there\n{_first_lines(stored, fresh)}"
-    far = [(a, b) for a, b in zip(old, new, strict=True) if not _near(a, b)]
-    return "\n".join(_how_far(stored, fresh, a, b) for a, b in far[:3])
+            return f"{a} is stored, a fresh run has {b} there\n{_first_lines(stored, fresh)}"
+    return "\n".join([said for a, b in zip(old, new, strict=True) if (said := _too_far(a, b))][:3])
 
 
-def _quoted(word: str | None) -> str:
-    return {None: "a number", "": "nothing"}.get(word) or f"`{word}`"
+def _words(text: str) -> list[str]:
+    """The words of a text, quoted, numbers aside."""
+    return ["a number" if isinstance(part, Number) else f"`{part}`" for part in _parts(text, None)]
 
 
-def _near(stored: Number, fresh: Number) -> bool:
+def _too_far(stored: Number, fresh: Number) -> str:
     # Printed %g, a number loses its point now and then: it moves if either form may.
     distance = fresh.distance if stored.distance is None else stored.distance
     apart = abs(stored.value - fresh.value)
-    return apart == 0 or (distance is not None and apart <= distance * (1 + 1e-9))
-
-
-def _how_far(stored: str, fresh: str, a: Number, b: Number) -> str:
-    allowed = f"within allows {a.distance:g}" if a.distance else "which may not move"
-    apart = f"{abs(a.value - b.value):.6g} apart, {allowed}"
-    lines = f"  stored: {_line(stored, a.start)}\n  fresh:  {_line(fresh, b.start)}"
-    return f"{a.text} became {b.text}: {apart}\n{lines}"
-
-
-def _line(text: str, at: int) -> str:
-    return text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0].strip()
+    if apart <= (distance or 0) * (1 + 1e-9):
+        return ""
+    allowed = f"within allows {stored.distance:g}" if stored.distance else "which may not move"
+    lines = f"  stored: {stored.line}\n  fresh:  {fresh.line}"
+    return f"{stored.text} became {fresh.text}: {apart:.6g} apart, {allowed}\n{lines}"
 
 
 def _first_lines(stored: str, fresh: str) -> str:

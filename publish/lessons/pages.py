@@ -1,7 +1,5 @@
 """The pages that are made from the course, not written: ledger, plans, symbols, syllabus."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module

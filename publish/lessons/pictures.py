@@ -1,7 +1,5 @@
 """The pictures of a lesson: written to ``figures/``, compared."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable
 from math import inf

@@ -1,7 +1,5 @@
 """The rules of a lesson: what its cells may be, what an excursion may not do, what outputs are fit to be kept."""
 
-from __future__ import annotations
-
 import dis
 import re
 import statistics

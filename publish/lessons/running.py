@@ -1,7 +1,5 @@
 """Running a notebook in the same surroundings everywhere, keeping what is worth it, and telling two runs apart."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

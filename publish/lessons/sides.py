@@ -4,8 +4,6 @@ The notebook holds the fingerprints of the cells that it was built from. `state`
 both sides, and is the one place that decides; `kept` says what a build need not run again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

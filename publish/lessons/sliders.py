@@ -5,8 +5,6 @@ decks show without a server. For each of its controls the option says in how man
 which; one that it does not name keeps all of its own. With ``film: true`` the same pictures are a film as well.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import hashlib
@@ -15,7 +13,6 @@ import io
 import itertools
 import json
 import re
-import symtable
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +27,7 @@ from PIL import Image
 from attnlib.plotting.picture import SCREEN_DPI
 from publish.lessons.cells import Cell
 from publish.lessons.lessons import Course, LessonError, LessonFiles, sources
+from publish.lessons.rules import names
 
 PAGE = Path(__file__).with_name("moving.html")
 SCALE, QUALITY = 0.9, 35  # of the dots of a figure; of WebP, at which letters still have clean edges
@@ -38,32 +36,15 @@ MOST = 150  # pictures in a page
 
 def needed(cells: Sequence[Cell], place: int) -> list[str]:
     """The code before the cell at ``place`` that binds a name which it needs, and the code that this needs."""
-    wanted, chosen = _loads(cells[place].source), []
-    for cell in reversed(cells[:place]):
-        if cell.kind == "code" and not cell.live and _binds(cell.source) & wanted:
-            wanted |= _loads(cell.source)
+    wanted, chosen = names(cells[place].source)[0], []
+    for cell in reversed([cell for cell in cells[:place] if cell.kind == "code" and not cell.live]):
+        reads, binds = names(cell.source)
+        stored = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Subscript)]
+        items = {ast.unparse(node.value) for node in stored if isinstance(node.ctx, ast.Store)}  # x[i] = ...
+        if (binds | items) & wanted:
+            wanted |= reads
             chosen.append(cell.source)
     return chosen[::-1]
-
-
-def _loads(source: str) -> set[str]:
-    """The names that code looks for outside of its functions."""
-
-    def looked_up(scope: symtable.SymbolTable) -> Iterator[str]:
-        outermost = scope.get_type() == "module"
-        yield from (s.get_name() for s in scope.get_symbols() if s.is_referenced() and (outermost or s.is_global()))
-        for inner in scope.get_children():
-            yield from looked_up(inner)
-
-    return set(looked_up(symtable.symtable(source, "cell", "exec")))
-
-
-def _binds(source: str) -> set[str]:
-    """The names that code gives something to, outside of its functions: also by x[i] = ..."""
-    stored = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Subscript))
-    items = {n.value.id for n in stored if isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)}
-    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
-    return items | {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
 
 
 def slider(cells: Sequence[Cell], place: int) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -73,11 +54,11 @@ def slider(cells: Sequence[Cell], place: int) -> tuple[Callable[..., Any], dict[
     def interact(**controls: Any) -> Callable[..., Any]:
         return lambda function: caught.append((function, controls)) or function
 
-    names: dict[str, Any] = {"__name__": "slider"}
+    space: dict[str, Any] = {"__name__": "slider"}
     quiet = mock.patch.dict("os.environ", TQDM_DISABLE="1")
     with quiet, mock.patch("ipywidgets.interact", interact), contextlib.redirect_stdout(io.StringIO()):
         for source in [*needed(cells, place), cells[place].source]:
-            exec(compile(source, cells[place].first_line, "exec"), names)
+            exec(compile(source, cells[place].first_line, "exec"), space)
     [found] = caught
     return found
 

@@ -7,13 +7,10 @@
     ```
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import shutil
 from pathlib import Path
-from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst.directives import unchanged_required
@@ -45,16 +42,6 @@ class Taken(SphinxDirective):
         except named.NotFoundError as error:
             raise self.error(str(error)) from error
 
-    def taken(self, number: str, name: str) -> nodes.Node:
-        """What stands on the slide, from this lesson."""
-        raise NotImplementedError
-
-    def parsed(self, text: str) -> nodes.Node:
-        """A table in Markdown."""
-        box = nodes.container(classes=["table"])
-        self.state.nested_parse(StringList(text.splitlines()), self.content_offset, box)
-        return box
-
     def beside(self, path: Path) -> Path:
         """Where a file that belongs to the decks is written."""
         whole = Path(self.env.app.outdir) / path
@@ -62,72 +49,60 @@ class Taken(SphinxDirective):
         return whole
 
 
-class Figure(Taken):
+def figure(slide: Taken, number: str, name: str) -> nodes.Node:
     """A figure, written beside the deck, uncovered in steps if it says so."""
-
-    option_spec: ClassVar = {"steps": unchanged_required}
-
-    def taken(self, number: str, name: str) -> nodes.Node:  # noqa: D102
-        picture, alt = named.picture(number, name)
-        path = Path("figures") / f"{number}_{name}.png"
-        self.beside(path).write_bytes(base64.b64decode(picture))
-        steps = self.options.get("steps", "")
-        later = '<span class="fragment step"></span>' * (len(steps.split()) - 1)
-        image = f'<img src="{path.as_posix()}" alt="{html.escape(alt)}" data-steps="{steps}">'
-        return raw(f"<figure>{image}{later}</figure>")
+    picture, alt = named.picture(number, name)
+    path = Path("figures") / f"{number}_{name}.png"
+    slide.beside(path).write_bytes(base64.b64decode(picture))
+    steps = slide.options.get("steps", "")
+    later = '<span class="fragment step"></span>' * (len(steps.split()) - 1)
+    return raw(f'<figure><img src="{path.as_posix()}" alt="{html.escape(alt)}" data-steps="{steps}">{later}</figure>')
 
 
-class Output(Taken):
+def output(slide: Taken, number: str, name: str) -> nodes.Node:
     """What a cell printed, or the rows that are named; a table where the columns are named."""
-
-    option_spec: ClassVar = {"columns": unchanged_required}
-
-    def taken(self, number: str, name: str) -> nodes.Node:  # noqa: D102
-        if page := named.drawn(number, name):
-            return raw(f'<div class="drawn">{page}</div>')
-        text = named.printed(number, name, list(self.content))
-        if "columns" in self.options:
-            text = named.table(text, [column.strip() for column in self.options["columns"].split(",")])
-        if text.startswith("|"):
-            return self.parsed(text)
-        return raw(f'<pre class="output">{html.escape(short(name, text, MAX_LINES))}</pre>')
+    if page := named.drawn(number, name):
+        return raw(f'<div class="drawn">{page}</div>')
+    text = named.printed(number, name, list(slide.content))
+    if "columns" in slide.options:
+        text = named.table(text, [column.strip() for column in slide.options["columns"].split(",")])
+    if text.startswith("|"):
+        return _parsed(slide, text)
+    return raw(f'<pre class="output">{html.escape(_short(name, text, MAX_LINES))}</pre>')
 
 
-class Table(Taken):
+def table(slide: Taken, number: str, name: str) -> nodes.Node:
     """A table of the lesson's prose, by a part of it."""
-
-    def taken(self, number: str, name: str) -> nodes.Node:  # noqa: D102
-        return self.parsed(named.written_table(number, name, list(self.content)))
+    return _parsed(slide, named.written_table(number, name, list(slide.content)))
 
 
-class Formula(Taken):
+def formula(_slide: Taken, number: str, name: str) -> nodes.Node:
     """A formula, by a part of it."""
-
-    def taken(self, number: str, name: str) -> nodes.Node:  # noqa: D102
-        tex = named.formula(number, name)
-        return nodes.math_block(tex, tex, nowrap=False, number=None)
+    tex = named.formula(number, name)
+    return nodes.math_block(tex, tex, nowrap=False, number=None)
 
 
-class Code(Taken):
+def code(_slide: Taken, number: str, name: str) -> nodes.Node:
     """The code of a cell."""
-
-    def taken(self, number: str, name: str) -> nodes.Node:  # noqa: D102
-        text = short(name, named.code(number, name), MAX_CODE)
-        return raw(highlight(text, PythonLexer(), HtmlFormatter(cssclass="code")))
+    text = _short(name, named.code(number, name), MAX_CODE)
+    return raw(highlight(text, PythonLexer(), HtmlFormatter(cssclass="code")))
 
 
-class Slider(Taken):
+def slider(slide: Taken, number: str, name: str) -> nodes.Node:
     """A figure that moves; its page is copied beside the deck."""
-
-    def taken(self, number: str, name: str) -> nodes.Node:  # noqa: D102
-        page = named.slider(number, name)
-        path = Path("moving") / page.name
-        shutil.copyfile(page, self.beside(path))
-        return raw(f'<iframe data-src="{path.as_posix()}?fit" title="A figure that moves"></iframe>')
+    page = named.slider(number, name)
+    path = Path("moving") / page.name
+    shutil.copyfile(page, slide.beside(path))
+    return raw(f'<iframe data-src="{path.as_posix()}?fit" title="A figure that moves"></iframe>')
 
 
-def short(name: str, text: str, most: int) -> str:
-    """A text that a slide can hold."""
+def _parsed(slide: Taken, text: str) -> nodes.Node:
+    box = nodes.container(classes=["table"])
+    slide.state.nested_parse(StringList(text.splitlines()), slide.content_offset, box)
+    return box
+
+
+def _short(name: str, text: str, most: int) -> str:
     if (lines := len(text.splitlines())) > most:
         raise named.NotFoundError(f"{name!r} has {lines} lines: a slide holds {most}. Name those that matter.")
     return text
@@ -148,8 +123,9 @@ class Notes(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """What Sphinx calls."""
-    for directive in (Figure, Output, Table, Formula, Code, Slider):
-        app.add_directive(f"lesson-{directive.__name__.lower()}", directive)
+    """Teach Sphinx the directives, and which option each of them knows."""
+    for taken, *options in ((figure, "steps"), (output, "columns"), (table,), (formula,), (code,), (slider,)):
+        known = {"taken": taken, "option_spec": dict.fromkeys(options, unchanged_required)}
+        app.add_directive(f"lesson-{taken.__name__}", type(taken.__name__, (Taken,), known))
     app.add_directive("notes", Notes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

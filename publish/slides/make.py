@@ -3,8 +3,6 @@
 A name that a lesson does not have is an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from publish.notebooks import ROOT

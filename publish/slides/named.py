@@ -4,8 +4,6 @@ A name is that of a figure, a tag (``claim-3``) or any text that stands in one c
 which lesson, where that is not the deck's own. A name that finds nothing, or more than one thing, is an error.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Sequence
