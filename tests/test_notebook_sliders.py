@@ -14,11 +14,11 @@ import attnlib.training
 from attnlib.plotting import Picture
 from publish.lessons.build import COURSE
 from publish.lessons.lessons import sources
-from publish.lessons.sliders import has_slider, slider, start
+from publish.lessons.sliders import slider, start
 
 LESSONS = {lesson.number: lesson for lesson in COURSE.lessons()}
 SLIDERS = [
-    (number, place) for number in LESSONS for place, cell in enumerate(sources(LESSONS[number])) if has_slider(cell)
+    (number, place) for number in LESSONS for place, cell in enumerate(sources(LESSONS[number])) if cell.has_slider
 ]
 # For a control that takes words.
 OTHER_WORDS = {
