@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_output
 
-from publish.lessons import build, pages
+from publish.lessons import build
 from publish.lessons.build import COURSE
 from publish.lessons.lessons import (
     HEADER,
@@ -55,13 +55,6 @@ def edit_notebook(lesson, change):
 
 def edit_first_cell(cells):
     cells[0].source += " indeed"
-
-
-@pytest.fixture(autouse=True)
-def gallery_only(monkeypatch):
-    """Keep what attnlib says about itself out of the small course."""
-    for page in ("CLAIMS", "SYMBOLS"):
-        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from publish.lessons import build, pages
+from publish.lessons import build
 from publish.lessons.cells import Cell, core, in_excursions
 from publish.lessons.lessons import FOLDED, HEADER, read_notebook, read_source, to_cells, unrun_notebook
 from publish.lessons.rules import names, source_problems
@@ -53,13 +53,6 @@ def prose(text):
 
 
 START = prose("## Excursion: A product")
-
-
-@pytest.fixture(autouse=True)
-def gallery_only(monkeypatch):
-    """Keep what attnlib says about itself out of the small course."""
-    for page in ("CLAIMS", "SYMBOLS"):
-        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture

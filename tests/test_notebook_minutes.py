@@ -5,7 +5,7 @@ import json
 import nbformat
 import pytest
 
-from publish.lessons import build, pages
+from publish.lessons import build
 from publish.lessons.build import COURSE
 from publish.lessons.cells import Cell
 from publish.lessons.lessons import read_notebook, sources
@@ -17,13 +17,6 @@ def edit_source(lesson, old, new):
     text = lesson.source.read_text()
     assert old in text
     lesson.source.write_text(text.replace(old, new))
-
-
-@pytest.fixture(autouse=True)
-def gallery_only(monkeypatch):
-    """Keep what attnlib says about itself out of the small course."""
-    for page in ("CLAIMS", "SYMBOLS"):
-        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture

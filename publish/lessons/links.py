@@ -1,17 +1,11 @@
 """The links of a lesson: to the lessons beside it, to those it names at the top, and to the works it comes from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from attnlib.course.references import addresses
 from publish.lessons.cells import Cell
-
-if TYPE_CHECKING:
-    from attnlib.course.lessons import Lesson
 
 REFERENCES = "## Where this comes from"
 # The title of a work, with or without the link that it already has.
@@ -86,7 +80,8 @@ def _navigation(name: str) -> list[Cell]:
     return [Cell("markdown", " · ".join(parts))]
 
 
-def _ready() -> list[Lesson]:
+def _ready() -> list:
+    """The lessons of the course that can be read."""
     from attnlib.course.lessons import LESSONS  # not before a build has written the minutes that it reads
 
     return [lesson for lesson in LESSONS if lesson.ready]

@@ -2,7 +2,6 @@
 
 import dis
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType
@@ -58,11 +57,6 @@ def _cell_problems(cell: Cell) -> Iterator[str]:
     widest = max(map(len, cell.source.splitlines()), default=0)
     if code and widest > MAX_WIDTH:
         yield f"has a line of {widest} characters; wrap it at {MAX_WIDTH}, or a reader has to scroll"
-
-
-def median_lines(cells: Sequence[Cell]) -> float:
-    """The median number of lines of the code cells."""
-    return statistics.median([cell.lines for cell in cells if cell.kind == "code"] or [0])
 
 
 def _excursion_problems(cells: Sequence[Cell]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Running a notebook in the same surroundings everywhere, keeping what is worth it, and telling two runs apart."""
 
-import importlib.util
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -9,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+import matplotlib
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -29,12 +29,10 @@ def environment(scratch: Path) -> dict[str, str]:
 
     ``scratch`` is an empty folder for what a run leaves behind.
     """
-    matplotlib = importlib.util.find_spec("matplotlib")
-    defaults = Path(matplotlib.origin).parent / "mpl-data" / "matplotlibrc" if matplotlib else scratch
     return {
         "ATTNLIB_PROGRESS": str(scratch / "progress.json"),
         "IPYTHONDIR": str(scratch / "ipython"),
-        "MATPLOTLIBRC": str(defaults),
+        "MATPLOTLIBRC": str(Path(matplotlib.get_data_path()) / "matplotlibrc"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "OMP_NUM_THREADS": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
