@@ -279,7 +279,7 @@ def test_the_file_browser_shows_lessons_and_no_machinery(lab, page):
     listed.first.wait_for()
     names = [name.strip() for name in listed.all_inner_texts()]
     assert names[: len(LESSONS)] == [path.name for path in LESSONS]
-    assert not {"attnlib", "notebooks", "source", "building", "lab"} & set(names)
+    assert not {"attnlib", "notebooks", "source", "publish", "lab"} & set(names)
 
 
 def test_a_link_leads_from_lesson_to_lesson(lab, page):
