@@ -37,11 +37,11 @@ format: .venv/tester ## put the code in style
 	$(PY) -m ruff format
 
 build: .venv/tester ## source -> notebook, for changed lessons (NB=01 runs that one, ALL=1 all, FORCE=1 discards edits in it)
-	$(PY) notebooks/build.py $(NB) $(if $(ALL),--all) $(if $(FORCE),--force)
+	$(PY) -m publish lessons $(NB) $(if $(ALL),--all) $(if $(FORCE),--force)
 	@$(PY) tools/check.py --said
 
 pull: .venv/tester ## notebook -> source, to keep an edit made in JupyterLab (NB=01; FORCE=1 discards the source's)
-	$(PY) notebooks/build.py --pull $(NB) $(if $(FORCE),--force)
+	$(PY) -m publish lessons --pull $(NB) $(if $(FORCE),--force)
 
 answers: .venv/learner ## write exercises with hints, solutions and mistakes, and lessons with solutions, into answers/ (RUN=1 runs them)
 	@$(PY) tools/answers.py $(if $(RUN),--run)
@@ -53,20 +53,20 @@ progress: .venv/learner ## print what a class has solved, as CSV (FROM=folder wi
 	@$(PY) tools/collect_progress.py "$(FROM)"
 
 times: .venv/tester ## measure how long Run All takes, lesson by lesson (NB=01 one), and write it down
-	PYTHONPATH=notebooks $(PY) tools/time_lessons.py $(NB)
+	PYTHONPATH=. $(PY) tools/time_lessons.py $(NB)
 
 machines: .venv/tester ## run lessons as other processors would, and say how far numbers move (NB="18 21" WORLDS="avx2 moved-1")
-	PYTHONPATH=notebooks $(PY) tools/machines.py $(NB) --worlds "$(WORLDS)" --workers $(WORKERS) $(if $(MOVED_BY),--moved-by $(MOVED_BY))
+	PYTHONPATH=. $(PY) tools/machines.py $(NB) --worlds "$(WORLDS)" --workers $(WORKERS) $(if $(MOVED_BY),--moved-by $(MOVED_BY))
 
 parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md
 	$(PY) tests/parity.py
 
 book: .venv/book ## make the book, as web pages in book/_build/html (PDF=1 prints it instead, with Chromium)
-	$(PY) book/make.py book/_build $(if $(PDF),--pdf)
+	$(PY) -m publish book book/_build $(if $(PDF),--pdf)
 	@echo 'Open it with: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/html'
 
 slides: .venv/slides ## make the decks from slides/*.md, in slides/_build (PDF=1 prints them too, with Chromium)
-	$(PY) slides/build.py $(if $(PDF),--pdf)
+	$(PY) -m publish slides $(if $(PDF),--pdf)
 
 bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md
 	KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py

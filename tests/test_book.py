@@ -18,9 +18,9 @@ import attnlib
 from attnlib.course.claims import CLAIMS
 from attnlib.course.lessons import LESSONS
 from attnlib.course.symbols import SYMBOLS
-from build import COURSE
-from building.lessons import read_notebook
-from building.pictures import figures
+from publish.lessons.build import COURSE
+from publish.lessons.lessons import read_notebook
+from publish.notebooks import figures
 
 ROOT = COURSE.root
 READY = [lesson for lesson in LESSONS if lesson.ready]
@@ -198,14 +198,13 @@ def test_what_is_searched_is_there(book):
         ("", "../nowhere.md", "../nowhere.md"),
     ],
 )
-def test_a_link_to_a_file_outside_the_book_leads_elsewhere(monkeypatch, repository, target, led):
+def test_a_link_to_a_file_outside_the_book_leads_elsewhere(repository, target, led):
     nodes, addnodes = pytest.importorskip("docutils.nodes"), pytest.importorskip("sphinx.addnodes")
-    monkeypatch.syspath_prepend(ROOT / "book")
-    outside = import_module("outside")
+    redirect = import_module("publish.book.links").redirect
     env = SimpleNamespace(docname="notebooks/CLAIMS", found_docs={"tests/test_claims"})
     app = SimpleNamespace(env=env, config=SimpleNamespace(repository=repository))
     link = addnodes.pending_xref("", nodes.literal("", "attnlib.causal"), reftype="myst", reftarget=target)
     page = nodes.paragraph("", "", link)
-    outside.redirect(app, page)
+    redirect(app, page)
     assert page.astext() == "attnlib.causal"
     assert page[0].get("refuri", page[0].get("reftarget")) == led

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_output
 
-import build
-from build import COURSE, State, state
-from building import pages
-from building.lessons import (
+from publish.lessons import build
+from publish.lessons.build import COURSE
+from publish.lessons.lessons import (
     HEADER,
     Cell,
     LessonError,
@@ -26,10 +25,11 @@ from building.lessons import (
     unrun_notebook,
     write_source,
 )
-from building.pictures import difference, pngs
-from building.rules import output_problems, source_problems
-from building.running import patient
-from building.sides import digests
+from publish.lessons.pictures import difference
+from publish.lessons.rules import output_problems, source_problems
+from publish.lessons.running import patient
+from publish.lessons.sides import State, digests, state
+from publish.notebooks import pngs
 
 ROOT = COURSE.root
 
@@ -55,13 +55,6 @@ def edit_notebook(lesson, change):
 
 def edit_first_cell(cells):
     cells[0].source += " indeed"
-
-
-@pytest.fixture(autouse=True)
-def gallery_only(monkeypatch):
-    """Keep what attnlib says about itself out of the small course."""
-    for page in ("CLAIMS", "SYMBOLS"):
-        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture
@@ -373,7 +366,7 @@ def test_a_changed_lesson_fails_with_words(course):
         shutil.copy(ROOT / name, course.root)
     lessons = [str(lesson.notebook.relative_to(course.root)) for lesson in course.lessons()]
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider"]
-    command += ["-o", f"pythonpath={ROOT / 'notebooks'}", "--nbval", "--nbval-current-env", *lessons]
+    command += ["-o", f"pythonpath={ROOT}", "--nbval", "--nbval-current-env", *lessons]
     done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "3 failed, 4 passed" in done.stdout

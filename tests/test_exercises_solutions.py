@@ -11,7 +11,7 @@ from attnlib.course.exercises import lesson11
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import grade, registry
 from attnlib.course.source import source_of
-from build import COURSE
+from publish.lessons.build import COURSE
 
 LESSONS = {lesson.number: lesson for lesson in COURSE.lessons()}
 EXERCISES = [exercise for lesson in registry.lessons() for exercise in registry.load(lesson)]

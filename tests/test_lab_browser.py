@@ -15,11 +15,10 @@ from urllib.request import Request, urlopen
 import pytest
 from nbformat import write
 
-from build import COURSE
-from building.cells import Cell
-from building.excursions import FOLDED
-from building.lessons import LessonError, read_notebook, unrun_notebook
-from building.running import SECONDS_A_CELL
+from publish.lessons.build import COURSE
+from publish.lessons.cells import Cell
+from publish.lessons.lessons import FOLDED, LessonError, read_notebook, unrun_notebook
+from publish.lessons.running import SECONDS_A_CELL
 
 LESSONS = sorted(COURSE.notebooks.glob("[0-9][0-9]_*.ipynb"))
 # nbval runs every cell of every lesson; here, all of these few, and the others only if asked for.
@@ -280,7 +279,7 @@ def test_the_file_browser_shows_lessons_and_no_machinery(lab, page):
     listed.first.wait_for()
     names = [name.strip() for name in listed.all_inner_texts()]
     assert names[: len(LESSONS)] == [path.name for path in LESSONS]
-    assert not {"attnlib", "notebooks", "source", "building", "lab"} & set(names)
+    assert not {"attnlib", "notebooks", "source", "publish", "lab"} & set(names)
 
 
 def test_a_link_leads_from_lesson_to_lesson(lab, page):

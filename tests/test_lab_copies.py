@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from build import COURSE
+from publish.lessons.build import COURSE
 
 sys.path.insert(0, str(COURSE.notebooks / "lab"))
 import copies

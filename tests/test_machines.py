@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import build
 import machines
-from building.lessons import HEADER, Course
+from publish.lessons import build
+from publish.lessons.lessons import HEADER, Course
 
 MOVED = Path(machines.__file__).parent / "moved"
 LESSON = """\

@@ -10,17 +10,14 @@ import pytest
 import torch
 from PIL import Image
 
-from build import COURSE
-from building import moving
-from building.cells import Cell
-from building.lessons import LessonError
-from building.live import needed, slider, start
-from building.sides import sources
+from publish.lessons import sliders
+from publish.lessons.build import COURSE
+from publish.lessons.cells import Cell
+from publish.lessons.lessons import LessonError, sources
+from publish.lessons.sliders import needed, slider, start
 
-PLACES = [
-    pytest.param(lesson, place, id=f"{lesson.number}-{sources(lesson)[place].moving['name']}")
-    for lesson in COURSE.lessons()
-    for place in moving.moving_cells(lesson)
+MOVING = [
+    pytest.param(one, id=f"{one.lesson.number}-{one.cell.moving['name']}") for one in sliders.moving_figures(COURSE)
 ]
 TRAINED = {"13"}  # whose pictures need a minute of training: seen by the build, moved by test_notebook_sliders
 
@@ -32,44 +29,44 @@ def own_precision():
     torch.set_default_dtype(before)  # lessons that train in double precision set another
 
 
-def data_of(lesson, place):
-    text = moving.path(lesson, sources(lesson)[place]).read_text("utf-8")
+def data_of(moving):
+    text = moving.path.read_text("utf-8")
     return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
 def test_there_is_one_wherever_moving_teaches_more():
-    numbers = [param.values[0].number for param in PLACES]
+    numbers = [param.values[0].lesson.number for param in MOVING]
     assert numbers == ["01", "02", "03", "06", "08", "09", "13", "16"]
-    assert moving.orphans(COURSE) == []
+    assert sliders.orphans(COURSE) == []
 
 
-@pytest.mark.parametrize(("lesson", "place"), PLACES)
-def test_a_page_is_current_small_and_needs_nothing_else(lesson, place):
-    assert moving.is_current(lesson, place), "make build"
-    text = moving.path(lesson, sources(lesson)[place]).read_text("utf-8")
+@pytest.mark.parametrize("moving", MOVING)
+def test_a_page_is_current_small_and_needs_nothing_else(moving):
+    assert moving.is_current(), "make build"
+    text = moving.path.read_text("utf-8")
     assert len(text) < 2_500_000
     assert "http" not in re.sub(r'id="data">.*?</script>', "", text, flags=re.DOTALL)
-    data = data_of(lesson, place)
+    data = data_of(moving)
     assert len(data["pictures"]) == len(data["alts"]) == np.prod([len(one["shown"]) for one in data["controls"]])
     assert all(alt.strip() for alt in data["alts"])
 
 
-@pytest.mark.parametrize(("lesson", "place"), PLACES)
-def test_a_static_figure_stands_beside_it(lesson, place):
+@pytest.mark.parametrize("moving", MOVING)
+def test_a_static_figure_stands_beside_it(moving):
     section = []
-    for cell in sources(lesson)[:place]:
+    for cell in sources(moving.lesson)[: moving.place]:
         if cell.kind == "markdown" and re.match("##? ", cell.source):
             section = []
         section.append(cell)
     assert any(cell.figure for cell in section)
 
 
-@pytest.mark.parametrize(("lesson", "place"), [param for param in PLACES if param.values[0].number not in TRAINED])
-def test_the_pictures_are_what_the_lesson_draws(lesson, place):
-    cells, data = sources(lesson), data_of(lesson, place)
-    function, controls = slider(cells, place)
-    axes = moving.steps(cells[place], controls, start(function, controls))
-    every = list(moving.combinations(axes))
+@pytest.mark.parametrize("moving", [param for param in MOVING if param.values[0].lesson.number not in TRAINED])
+def test_the_pictures_are_what_the_lesson_draws(moving):
+    data = data_of(moving)
+    function, controls = slider(sources(moving.lesson), moving.place)
+    axes = sliders.steps(moving.cell, controls, start(function, controls))
+    every = list(sliders.combinations(axes))
     for at in (0, len(every) // 2, len(every) - 1):
         picture = function(**every[at])
         assert picture.alt == data["alts"][at]
@@ -82,18 +79,18 @@ def test_an_edit_in_the_code_that_it_needs_makes_a_page_stale():
     live = Cell("code", "@interact(h=(1, 3))\ndef turn(h=2):\n    return h * x", ("live",), moving={"name": "a"})
     cells = [Cell("code", "y = 1"), Cell("code", "x = y"), Cell("code", "z = 3"), live]
     assert needed(cells, 3) == ["y = 1", "x = y"]
-    before = moving.fingerprint(cells, 3)
-    assert moving.fingerprint([*cells[:2], Cell("code", "z = 4"), live], 3) == before
-    assert moving.fingerprint([Cell("code", "y = 2"), *cells[1:]], 3) != before
+    before = sliders.fingerprint(cells, 3)
+    assert sliders.fingerprint([*cells[:2], Cell("code", "z = 4"), live], 3) == before
+    assert sliders.fingerprint([Cell("code", "y = 2"), *cells[1:]], 3) != before
 
 
 def test_controls_are_thinned_and_too_many_pictures_refused():
     cell = Cell("code", "", moving={"name": "a", "h": 3, "word": ["b"]})
-    axes = moving.steps(cell, {"h": (0, 10), "word": {"b": 1, "c": 2}}, {"h": 9, "word": 1})
+    axes = sliders.steps(cell, {"h": (0, 10), "word": {"b": 1, "c": 2}}, {"h": 9, "word": 1})
     assert [axis["values"] for axis in axes] == [[0, 5, 10], [1]]
     assert [(axis["at"], axis["choice"]) for axis in axes] == [(2, False), (0, False)]
     with pytest.raises(LessonError, match="moving: a makes 400 pictures"):
-        moving.steps(Cell("code", "", moving={"name": "a"}), {"h": (1, 20), "g": (1, 20)}, {"h": 1, "g": 1})
+        sliders.steps(Cell("code", "", moving={"name": "a"}), {"h": (1, 20), "g": (1, 20)}, {"h": 1, "g": 1})
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +98,11 @@ def tab(browser):
     return browser.new_page(viewport={"width": 390, "height": 700})
 
 
-@pytest.mark.parametrize(("lesson", "place"), PLACES)
-def test_the_keyboard_alone_moves_every_control(lesson, place, tab):
+@pytest.mark.parametrize("moving", MOVING)
+def test_the_keyboard_alone_moves_every_control(moving, tab):
     picture = tab.locator("img")
-    for number, control in enumerate(data_of(lesson, place)["controls"], 1):
-        tab.goto(moving.path(lesson, sources(lesson)[place]).as_uri())  # the others as they stand at first
+    for number, control in enumerate(data_of(moving)["controls"], 1):
+        tab.goto(moving.path.as_uri())  # the others as they stand at first
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")  # nothing is cut on a telephone
         for _ in range(number):
             tab.keyboard.press("Tab")

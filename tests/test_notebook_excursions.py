@@ -3,15 +3,12 @@
 import nbformat
 import pytest
 
-import build
-from build import State, state
-from building import pages
-from building.cells import Cell
-from building.excursions import FOLDED, core, in_excursions, names
-from building.lessons import HEADER, read_notebook, read_source, to_cells, unrun_notebook
-from building.rules import source_problems
-from building.sides import digests
-from building.without import core_problems, could_need_one
+from publish.lessons import build
+from publish.lessons.cells import Cell, core, in_excursions
+from publish.lessons.lessons import FOLDED, HEADER, read_notebook, read_source, to_cells, unrun_notebook
+from publish.lessons.rules import names, source_problems
+from publish.lessons.running import core_problems, could_need_one
+from publish.lessons.sides import State, digests, state
 
 LESSON = """\
 # 3 · A sum
@@ -56,13 +53,6 @@ def prose(text):
 
 
 START = prose("## Excursion: A product")
-
-
-@pytest.fixture(autouse=True)
-def gallery_only(monkeypatch):
-    """Keep what attnlib says about itself out of the small course."""
-    for page in ("CLAIMS", "SYMBOLS"):
-        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from attnlib.course.lessons import LESSONS
 from attnlib.course.references import address, addresses
-from build import COURSE
-from building.cells import Cell
-from building.links import REFERENCES, WORK, is_navigation, with_links
-from building.sides import sources
+from publish.lessons.build import COURSE
+from publish.lessons.cells import Cell
+from publish.lessons.lessons import sources
+from publish.lessons.links import REFERENCES, WORK, is_navigation, with_links
 
 READY = [lesson for lesson in LESSONS if lesson.ready]
 LASTING = re.compile(

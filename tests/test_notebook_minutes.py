@@ -5,25 +5,18 @@ import json
 import nbformat
 import pytest
 
-import build
-from build import COURSE, State, state
-from building import pages
-from building.cells import Cell
-from building.lessons import read_notebook
-from building.minutes import Minutes, as_json, length, minutes, stated, with_minutes, words
+from publish.lessons import build
+from publish.lessons.build import COURSE
+from publish.lessons.cells import Cell
+from publish.lessons.lessons import read_notebook, sources
+from publish.lessons.minutes import Minutes, as_json, length, minutes, stated, with_minutes, words
+from publish.lessons.sides import State, state
 
 
 def edit_source(lesson, old, new):
     text = lesson.source.read_text()
     assert old in text
     lesson.source.write_text(text.replace(old, new))
-
-
-@pytest.fixture(autouse=True)
-def gallery_only(monkeypatch):
-    """Keep what attnlib says about itself out of the small course."""
-    for page in ("CLAIMS", "SYMBOLS"):
-        monkeypatch.delitem(pages.PAGES, f"notebooks/{page}.md")
 
 
 @pytest.fixture
@@ -97,7 +90,7 @@ def test_the_package_knows_the_minutes_of_every_lesson():
 
 @pytest.mark.parametrize("lesson", COURSE.lessons(), ids=lambda lesson: lesson.name)
 def test_no_core_is_longer_than_a_lesson_should_be(lesson):
-    assert minutes(build.sources(lesson)).core <= build.CORE_LIMIT
+    assert minutes(sources(lesson)).core <= build.CORE_LIMIT
 
 
 def test_the_package_says_both_in_one(monkeypatch):
@@ -135,7 +128,7 @@ def test_a_build_writes_the_minutes_and_runs_nothing_for_it(course, line, no_run
 def test_another_formula_rewrites_a_lesson_that_is_up_to_date(course, line, no_run, monkeypatch, capsys):
     edit_source(line, "What does it look like?", "What does it look like? 5 minutes.")
     assert build.main([], course) == 0
-    monkeypatch.setattr("building.minutes.MINUTES_A_FIGURE", 60)
+    monkeypatch.setattr("publish.lessons.minutes.MINUTES_A_FIGURE", 60)
     assert (state(line), build.main(["--check"], course)) == (State.CURRENT, 1)
     assert "01_line states other minutes than it takes" in capsys.readouterr().out
     assert build.main([], course) == 0
@@ -154,7 +147,7 @@ def test_minutes_are_not_written_over_an_edited_notebook(course, line, capsys):
     assert (line.source.read_text(), state(line)) == (before, State.NOTEBOOK)
     assert build.main(["--pull", "01"], course) == 0
     assert build.main([], course) == 0
-    assert f"look like? {minutes(build.sources(line))}" in line.source.read_text()
+    assert f"look like? {minutes(sources(line))}" in line.source.read_text()
 
 
 def test_the_lesson_that_shows_the_minutes_is_run_again_when_they_change(course, line, capsys):

@@ -9,12 +9,12 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_output
 
-from build import COURSE
-from building.cells import Cell
-from building.lessons import HEADER, LessonError, read_source, to_cells, unrun_notebook, write_source
-from building.numbers import distance_problems, moved, numbers, well_formed
-from building.rules import output_problems, source_problems
-from building.sides import digests
+from publish.lessons.build import COURSE
+from publish.lessons.cells import Cell
+from publish.lessons.lessons import HEADER, LessonError, read_source, to_cells, unrun_notebook, write_source
+from publish.lessons.numbers import distance_problems, moved, numbers, well_formed
+from publish.lessons.rules import output_problems, source_problems
+from publish.lessons.sides import digests
 
 
 def may_move(text, within):
@@ -187,7 +187,7 @@ def made(tmp_path_factory):
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(COURSE.root / name, root)
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "notebooks"]
-    command += ["-o", f"pythonpath={COURSE.root / 'notebooks'}", "--nbval", "--nbval-current-env"]
+    command += ["-o", f"pythonpath={COURSE.root}", "--nbval", "--nbval-current-env"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 

@@ -12,13 +12,13 @@ import torch
 
 import attnlib.training
 from attnlib.plotting import Picture
-from build import COURSE
-from building.live import has_slider, slider, start
-from building.sides import sources
+from publish.lessons.build import COURSE
+from publish.lessons.lessons import sources
+from publish.lessons.sliders import slider, start
 
 LESSONS = {lesson.number: lesson for lesson in COURSE.lessons()}
 SLIDERS = [
-    (number, place) for number in LESSONS for place, cell in enumerate(sources(LESSONS[number])) if has_slider(cell)
+    (number, place) for number in LESSONS for place, cell in enumerate(sources(LESSONS[number])) if cell.has_slider
 ]
 # For a control that takes words.
 OTHER_WORDS = {

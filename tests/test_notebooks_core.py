@@ -5,11 +5,11 @@ A file of its own, so that it runs beside the others.
 
 import pytest
 
-import build
-from build import COURSE
-from building.without import core_problems, could_need_one
+from publish.lessons.build import COURSE
+from publish.lessons.lessons import sources
+from publish.lessons.running import core_problems, could_need_one
 
-WITH = [lesson for lesson in COURSE.lessons() if lesson.notebook.exists() and could_need_one(build.sources(lesson))]
+WITH = [lesson for lesson in COURSE.lessons() if lesson.notebook.exists() and could_need_one(sources(lesson))]
 NONE = [pytest.param(None, marks=pytest.mark.skip("no lesson has an excursion before other code"), id="none")]
 
 

@@ -1,16 +1,17 @@
 """What can be told about the lessons without running them. What running tells is nbval's part."""
 
 from functools import cache
+from statistics import median
 
 import pytest
 
-import build
-from build import COURSE, State
-from building.lessons import LessonFiles, canonical, read_notebook
-from building.minutes import minutes, stated
-from building.pages import PAGES, stale_pages
-from building.pictures import figures
-from building.rules import median_lines, output_problems, source_problems
+from publish.lessons.build import COURSE
+from publish.lessons.lessons import LessonFiles, canonical, read_notebook, sources
+from publish.lessons.minutes import minutes, stated
+from publish.lessons.pages import PAGES, stale_pages
+from publish.lessons.rules import output_problems, source_problems
+from publish.lessons.sides import State, advice, state, without_notes
+from publish.notebooks import figures
 
 LESSONS = COURSE.lessons()
 BUILT = [lesson for lesson in LESSONS if lesson.notebook.exists()]
@@ -32,15 +33,15 @@ def fail(lesson: LessonFiles, problems) -> None:
 
 @every_lesson
 def test_source_and_notebook_have_the_same_cells(lesson):
-    if build.state(lesson) not in (State.CURRENT, State.OUTPUTS):
-        pytest.fail(build.advice(lesson), pytrace=False)
+    if state(lesson) not in (State.CURRENT, State.OUTPUTS):
+        pytest.fail(advice(lesson), pytrace=False)
 
 
 @built_lesson
 def test_the_notebook_is_as_the_build_writes_it(lesson):
-    if build.state(lesson) is State.OUTPUTS:
-        pytest.fail(build.advice(lesson), pytrace=False)
-    if build.without_notes(lesson):
+    if state(lesson) is State.OUTPUTS:
+        pytest.fail(advice(lesson), pytrace=False)
+    if without_notes(lesson):
         pytest.fail(f"{lesson.name}: JupyterLab has noted something in it; `make build` takes it out", pytrace=False)
 
 
@@ -53,14 +54,16 @@ def test_the_source_is_in_canonical_form(lesson):
 
 @every_lesson
 def test_the_cells_are_small_and_well_marked(lesson):
-    cells = build.sources(lesson)
+    cells = sources(lesson)
     fail(lesson, source_problems(cells))
-    assert median_lines(cells) <= 4, "half the code cells have at most four lines; move code to attnlib"
+    assert median(cell.lines for cell in cells if cell.kind == "code") <= 4, (
+        "half the code cells have at most four lines; move code to attnlib"
+    )
 
 
 @every_lesson
 def test_the_lesson_states_the_minutes_that_it_takes(lesson):
-    cells = build.sources(lesson)
+    cells = sources(lesson)
     if stated(cells) != str(minutes(cells)):
         said = f"{lesson.name}: its first cell should say `{minutes(cells)}`, and says {stated(cells)!r}"
         pytest.fail(f"{said}. `make build` writes the number where one stands", pytrace=False)

@@ -279,7 +279,7 @@ def found(tmp_path_factory):
 
 
 def surroundings():
-    paths = os.pathsep.join([str(HERE), str(HERE.parent), str(HERE.parent / "notebooks")])
+    paths = os.pathsep.join([str(HERE), str(HERE.parent)])
     return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths, "TQDM_DISABLE": "1"}
 
 

@@ -9,7 +9,7 @@ import nbformat
 
 from attnlib.course import Study
 from attnlib.data.numbers import number
-from build import COURSE
+from publish.lessons.build import COURSE
 
 PAGES = Path(__file__).parents[1] / "benchmarks"
 LESSONS = {lesson.number: lesson.notebook for lesson in COURSE.lessons()}

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import named
 from attnlib.course.lessons import LESSONS
+from publish.decks import NOTES, length, slides_of
+from publish.slides import named
 
 ROOT = Path(__file__).parents[1]
 SLIDES = ROOT / "slides"
 READY = [lesson for lesson in LESSONS if lesson.ready]
 EACH = pytest.mark.parametrize("lesson", READY, ids=lambda lesson: lesson.number)
-SLIDE = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
-NOTES = re.compile(r"^:::\{notes\} (?P<minutes>\d+) min\n(?P<said>.+?)\n:::$", re.MULTILINE | re.DOTALL)
 TAKEN = re.compile(r"^```\{lesson-.*?^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.,{^_])\d*(?:,\d{3})*\.?\d+(?![\w}])")
 COUNTED = 12  # smaller numbers are words: five short lines, lesson 02
@@ -56,10 +55,6 @@ def deck(lesson):
     return (SLIDES / f"{lesson.file}.md").read_text("utf-8")
 
 
-def slides_of(text):
-    return [part for part in SLIDE.split(text) if part.strip()]
-
-
 def heading(slide):
     return slide.partition("\n")[0].lstrip("# ")
 
@@ -69,14 +64,14 @@ def heading(slide):
 
 @EACH
 def test_a_deck_is_as_long_as_a_lecture(lesson):
-    text = deck(lesson)
-    assert 12 <= len(slides_of(text)) <= 25
-    assert 20 <= sum(int(notes["minutes"]) for notes in NOTES.finditer(text)) <= 60
+    slides, minutes = length(deck(lesson))
+    assert 12 <= slides <= 25
+    assert 20 <= minutes <= 60
 
 
 def test_the_deck_of_one_lecture_takes_three_quarters_of_an_hour():
     text = (SLIDES / "lecture.md").read_text("utf-8")
-    assert 40 <= sum(int(notes["minutes"]) for notes in NOTES.finditer(text)) <= 48
+    assert 40 <= length(text)[1] <= 48
     check_slides(text)
 
 
@@ -175,7 +170,8 @@ def built(tmp_path_factory):
     if "sphinx-revealjs" not in {found.metadata["Name"] for found in distributions()}:
         pytest.skip("reveal.js is not installed: make slides, once, installs it")
     folder = tmp_path_factory.mktemp("decks")
-    done = subprocess.run([sys.executable, str(SLIDES / "build.py"), str(folder)], capture_output=True, text=True)
+    command = [sys.executable, "-m", "publish", "slides", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -18,14 +18,14 @@ from solve_constraints import pins
 from touched import text_of
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = [ROOT, *(ROOT / name for name in ("notebooks", "notebooks/lab", "slides", "tools"))]
+FOLDERS = [ROOT, *(ROOT / name for name in ("notebooks/lab", "tools"))]
 RULES = re.findall(r"^([a-z]+):(.*) ## .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 STAGE = {target: stage[0] for target, needs, _ in RULES if (stage := re.findall(r"\.venv/(\w+)", needs))}
 STAGE["test"] = STAGE["lint"]
 RECIPES = {target: recipe for target, _, recipe in RULES if target in STAGE}
 FOREIGN = ROOT / "attnlib" / "nn" / "foreign.py"  # imports transformers for a model of it, where somebody has made one
 # What a target reads besides the files that its recipe names.
-ALSO = {"lab": ["notebooks/*.ipynb"], "test": ["conftest.py", "tests/*.py"], "book": ["book/*.py"]}
+ALSO = {"lab": ["notebooks/*.ipynb"], "test": ["conftest.py", "tests/*.py"]}
 
 
 @cache
@@ -60,28 +60,30 @@ def imports(file):
     named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     if file.name == "conf.py":
         named |= set(re.findall(r'^(?: +|html_theme = )"([\w.-]+)",?$', text, re.MULTILINE))  # Sphinx imports these
-    return {name.partition(".")[0] for name in named} - ({"transformers"} if file == FOREIGN else set())
+    named = {name if name.startswith("publish.") else name.partition(".")[0] for name in named}
+    return named - ({"transformers"} if file == FOREIGN else set())
 
 
 @cache
 def found(name, beside):
     """The files of this repository that a module is: all of a package, for its names may be loaded late."""
     for folder in [*([] if (beside / "__init__.py").exists() else [beside]), *FOLDERS]:
-        if (folder / f"{name}.py").exists():
-            return {folder / f"{name}.py"}
-        if (folder / name / "__init__.py").exists():
-            return set((folder / name).rglob("*.py"))
+        place = folder.joinpath(*name.split("."))
+        if place.with_suffix(".py").exists():
+            return {place.with_suffix(".py")}
+        if (place / "__init__.py").exists():
+            return set(place.rglob("*.py"))
     return set()
 
 
 def reached(target):
     """The modules of others that a target imports, through all files of this repository between."""
-    recipe = RECIPES[target]
+    recipe = RECIPES[target].replace("-m publish ", "-m publish.")  # whose door opens one part of it
     scripts = [one for name in re.findall(r"\.venv/bin/(\S+)", recipe) for one in entry_points(name=name)]
     others = {one.module.partition(".")[0] for one in scripts}
     todo = {ROOT / name for name in re.findall(r"[\w/]+\.py\b", recipe)}
     todo |= {file for files in ALSO.get(target, []) for file in ROOT.glob(files)}
-    for name in re.findall(r"-m (\w+)", recipe):
+    for name in re.findall(r"-m ([\w.]+)", recipe):
         todo |= found(name, ROOT)
         others |= set() if found(name, ROOT) else {name}
     seen = set()
@@ -91,7 +93,7 @@ def reached(target):
         for name in imports(file):
             todo |= found(name, file.parent) - seen
             others |= set() if found(name, file.parent) else {name}
-    return others - sys.stdlib_module_names
+    return {name.partition(".")[0] for name in others} - sys.stdlib_module_names
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from attnlib.course.claims import CLAIMS
 from attnlib.course.grading import registry
 from attnlib.course.lessons import LESSONS
 from attnlib.course.plans import PLANS
-from build import COURSE
+from publish.lessons.build import COURSE
 
 
 def tool(name):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from printing import BROWSERS
+from publish.printing import BROWSERS
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

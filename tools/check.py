@@ -86,7 +86,7 @@ def edits(tree: Tree) -> int:
     numbers = lessons_in(changed)
     types = subprocess.Popen(MYPY, cwd=ROOT) if library else None
     codes = [run([sys.executable, "-m", "ruff", *how, *python]) for how in RUFF if python]
-    if library:
+    if any(path.startswith(("attnlib/", "publish/")) for path in python):
         codes.append(run([str(Path(sys.executable).with_name("lint-imports")), "--no-logo"]))
     exercises = EXERCISES if any("/exercises/" in path for path in changed) else []
     codes.append(said(numbers, [f"--until={until}", *exercises]))

@@ -22,12 +22,12 @@ from pathlib import Path
 from nbformat import NotebookNode
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
-from building.lessons import Course, LessonError, LessonFiles, read_notebook, tags_of, to_cell, where
-from building.numbers import numbers, texts
-from building.pictures import apart, pngs, tolerated
-from building.rules import UNCHECKED
-from building.running import run, tidy
-from building.without import shown_otherwise
+from publish.lessons.lessons import Course, LessonError, LessonFiles, read_notebook
+from publish.lessons.numbers import numbers, texts
+from publish.lessons.pictures import apart, tolerated
+from publish.lessons.rules import UNCHECKED
+from publish.lessons.running import run, shown_otherwise, tidy
+from publish.notebooks import pngs, tags_of
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "build" / "machines.md"
@@ -78,11 +78,11 @@ def visit(lesson: LessonFiles, world: Mapping[str, str]) -> tuple[list[Move], li
     except LessonError as error:
         return [], [str(error)], time.perf_counter() - start
     tidy(fresh)
-    moves, red = [], []
+    moves = []
     for number, (old, new) in enumerate(zip(stored.cells, fresh.cells, strict=True), 1):
         if old.cell_type == "code" and UNCHECKED not in tags_of(old):
             moves += movements((lesson.number, number), old, new)
-            red += [f"{where(number, to_cell(old))}: {problem}" for problem in shown_otherwise(old, new)]
+    red = [f"{place}: {problem}" for place, problem in shown_otherwise(stored, fresh)]
     return moves, red, time.perf_counter() - start
 
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from building.lessons import Course
-from building.running import run
-from building.sides import not_yet_run, sources
+from publish.lessons.lessons import Course, sources
+from publish.lessons.running import run
+from publish.lessons.sides import not_yet_run
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = ROOT / "attnlib" / "course" / "seconds.json"

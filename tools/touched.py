@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("attnlib", "tests", "notebooks", "benchmarks", "book", "slides", "tools")
+FOLDERS = ("attnlib", "tests", "notebooks", "benchmarks", "publish", "tools")
 FARTHEST = 2
 FILE = re.compile(r"[\w./-]+")
 
@@ -94,7 +94,7 @@ class Tree:
 def doors(path: str) -> Iterator[str]:
     """The names under which a file may be imported: its own, and those of the folders around it."""
     parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
-    if parts[0] != "attnlib":  # scripts are imported from their folder
+    if parts[0] not in ("attnlib", "publish"):  # scripts are imported from their folder
         parts = parts[1:]
     while parts:
         yield ".".join(parts)

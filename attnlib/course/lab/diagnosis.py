@@ -9,7 +9,7 @@ from types import EllipsisType
 from attnlib.course.lab.causes import CAUSES, named
 from attnlib.course.lab.chart import PATIENTS
 from attnlib.course.lab.experiments import EXPERIMENTS
-from attnlib.course.lab.patients import patient
+from attnlib.course.lab.ward import patient
 
 __all__ = ["diagnose"]
 

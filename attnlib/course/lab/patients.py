@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._checks import check_size
 from attnlib._seeds import generator
-from attnlib.course.lab import bugs, chart
 from attnlib.data.corpus import Corpus
 from attnlib.data.numbers import number
 from attnlib.data.text import Pairs
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from torch import Tensor
 
-__all__ = ["STEPS", "Patient", "numbers_below_1000", "patient"]
+__all__ = ["STEPS", "Patient", "born", "numbers_below_1000"]
 
 STEPS = 150
 SIZES = {"d_model": 32, "n_heads": 4, "d_ff": 64, "n_encoder_layers": 1, "n_decoder_layers": 1}
@@ -43,6 +41,7 @@ class Patient:
     sum and a count, ``maps`` gives the weights of the decoder's self-attention for a batch, ``search`` writes with
     several beams. ``complaint`` is what whoever brought it says, ``history`` how its training went.
 
+    >>> from attnlib.course.lab import patient
     >>> one = patient(3, steps=0)
     >>> one
     Patient 3
@@ -60,6 +59,7 @@ class Patient:
     maps: Callable[[Pairs], Tensor] = field(init=False)
     history: History = field(init=False)
     mends: list[Callable[[Patient], None]] = field(default_factory=list)
+    _bug: Callable[[Patient], None] = field(kw_only=True)
 
     def __post_init__(self) -> None:
         self.maps = self._maps
@@ -109,6 +109,7 @@ class Patient:
     def mend(self, change: Callable[[Patient], None]) -> None:
         """Let ``change`` exchange a part of this patient, and of all that are made of it by `untrained`.
 
+        >>> from attnlib.course.lab import patient
         >>> def shifted(one):
         ...     one.read = shift_right
         >>> one = patient(3, steps=0)
@@ -119,7 +120,9 @@ class Patient:
 
     def untrained(self, **options: Any) -> Patient:
         """The same patient with fresh weights; ``options`` are other settings of `attnlib.nn.TransformerConfig`."""
-        made = _born(self.number, **{"dropout": self.model.config.dropout} | options)
+        made = born(
+            self.number, self._bug, complaint=self.complaint, **{"dropout": self.model.config.dropout} | options
+        )
         for change in self.mends:
             made.mend(change)
         return made
@@ -143,35 +146,10 @@ def numbers_below_1000() -> Corpus:
     return Corpus.of(examples[:800], examples[800:])
 
 
-def patient(n: int, *, seed: int = 0, steps: int = STEPS) -> Patient:
-    """Patient ``n`` of fourteen, trained for ``steps`` steps in double precision, which takes about a second.
-
-    Twelve have one mistake each, two have none. Asked for again, it comes as it was at first.
-
-    Raises ``ValueError`` when there is no such patient.
-
-    >>> patient(3, steps=20).history.steps
-    20
-    """
-    state, history = _trained(n, seed, steps)
-    one = _born(n, seed=seed)
-    one.model.load_state_dict(state)
-    one.history = history
-    return one
-
-
-@cache
-def _trained(n: int, seed: int, steps: int) -> tuple[dict[str, Tensor], History]:
-    one = _born(n, seed=seed)
-    history = one.train(seed=seed, steps=steps)
-    return one.model.state_dict(), history
-
-
-def _born(n: int, *, seed: int = 0, **options: Any) -> Patient:
-    if check_size("n", n) not in chart.PATIENTS:
-        raise ValueError(f"n must be from 1 to {len(chart.PATIENTS)}; got {n}")
-    one, corpus = chart.PATIENTS[n], numbers_below_1000()
-    model = translator(corpus, seed=seed, **SIZES | {"dropout": one.dropout} | options).double().eval()
-    made = Patient(n, model, corpus, one.complaint)
-    bugs.BUGS[one.cause](made)
+def born(n: int, bug: Callable[[Patient], None], *, seed: int = 0, complaint: str = "", **options: Any) -> Patient:
+    """Patient ``n``, untrained, with its mistake; ``options`` are settings of `attnlib.nn.TransformerConfig`."""
+    corpus = numbers_below_1000()
+    model = translator(corpus, seed=seed, **SIZES | options).double().eval()
+    made = Patient(n, model, corpus, complaint, _bug=bug)
+    bug(made)
     return made

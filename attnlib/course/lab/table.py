@@ -9,7 +9,8 @@ import numpy as np
 from attnlib.course.lab.causes import CAUSES
 from attnlib.course.lab.chart import PATIENTS
 from attnlib.course.lab.experiments import EXPERIMENTS
-from attnlib.course.lab.patients import STEPS, patient
+from attnlib.course.lab.patients import STEPS
+from attnlib.course.lab.ward import patient
 
 __all__ = ["decisions"]
 

@@ -1,0 +1,23 @@
+"""Make the book: ``python -m publish book FOLDER`` writes it to ``FOLDER/html``; a warning is an error.
+
+``--pdf`` writes ``FOLDER/singlehtml/index.pdf`` instead: all of it on one page, printed with Chromium in some minutes.
+"""
+
+from collections.abc import Sequence
+
+from publish.book.pages import gather
+from publish.printing import write
+from publish.site import arguments, build
+
+PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "18mm", "left": "16mm", "right": "16mm"}}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Gather the pages in a folder, build them there, print them if that is asked for; return the exit status."""
+    asked = arguments("book", __doc__, "book/_build", argv)
+    source, builder = asked.folder / "source", "singlehtml" if asked.pdf else "html"
+    gather(source)
+    status = build(builder, __file__, source, asked.folder / builder, asked.folder / "doctrees")
+    if asked.pdf and not status:
+        write([asked.folder / builder / "index.html"], **PAPER)
+    return status

@@ -1,0 +1,144 @@
+"""What a deck may take from a lesson, by name: a figure, what a cell printed, a formula, code, a slider.
+
+A name is that of a figure, a tag (``claim-3``) or any text that stands in one code cell alone; ``06:`` before it says
+which lesson, where that is not the deck's own. A name that finds nothing, or more than one thing, is an error.
+"""
+
+import re
+import textwrap
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from publish.notebooks import ROOT, alt_of, lesson_notebook, shown, tags_of
+
+MOVING = ROOT / "figures" / "moving"
+FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
+EQUAL = re.compile(r"^Equal, to within .*\n?", re.MULTILINE)
+SHAPED = re.compile(r"^(\w+) +\(\d[\d, ]*\)\n(\[+[^\[\]\n]*\]+)$", re.MULTILINE)
+LABEL = re.compile(r"^[^\W_]\w*(?= )", re.MULTILINE)
+VALUE = re.compile(r"(?:[^\s,\[\]]|,(?=\d))+(?: %)?")
+
+
+class NotFoundError(LookupError):
+    """A deck asks for something that its lesson does not have; the message says what it has."""
+
+
+def resolved(deck: str, name: str) -> tuple[str, str]:
+    """The number of the lesson that a name of a deck (``06_self_attention``) is looked for in, and the rest of it."""
+    number, colon, rest = name.partition(":")
+    return (number, rest.strip()) if colon and re.fullmatch(r"\d\d", number) else (deck[:2], name)
+
+
+@lru_cache(32)
+def cells(number: str) -> Sequence[NotebookNode]:
+    """The cells of a lesson, as it was run."""
+    return lesson_notebook(number).cells
+
+
+def cell(number: str, name: str) -> NotebookNode:
+    """The one code cell that a name means."""
+    code = [one for one in cells(number) if one.cell_type == "code"]
+    found = [one for one in code if name in (one.metadata.get("figure"), *tags_of(one))]
+    found = found or [one for one in code if name in one.source]
+    return _only(found, number, name, "code cell")
+
+
+def formula(number: str, name: str) -> str:
+    """The one displayed formula with this TeX in it."""
+    return _only([tex.strip() for tex in FORMULA.findall(_prose(number)) if name in tex], number, name, "formula")
+
+
+def written_table(number: str, name: str, rows: Sequence[str] = ()) -> str:
+    """The one table of the prose with this text in it, or the rows of these names."""
+    found = [table for table in TABLE.findall(_prose(number)) if name in table]
+    return _picked(_only(found, number, name, "table"), rows, name)
+
+
+def picture(number: str, name: str) -> tuple[str, str]:
+    """A figure in base64, and its description."""
+    out = _only(shown(cell(number, name).outputs, "image/png"), number, name, "figure")
+    return out.data["image/png"], alt_of(out)
+
+
+def drawn(number: str, name: str) -> str:
+    """What a cell shows as HTML, links to lessons leading to their decks; nothing if it shows none."""
+    pages = shown(cell(number, name).outputs, "text/html")
+    return pages[0].data["text/html"].replace('.ipynb"', '.html"') if pages else ""
+
+
+def printed(number: str, name: str, rows: Sequence[str] = ()) -> str:
+    """What a cell printed, its names in words; only the rows of these names, if any are given."""
+    outputs = cell(number, name).outputs
+    tables = [out.data["text/markdown"] for out in shown(outputs, "text/markdown")]
+    tables = [table.strip() for table in tables if table.startswith("|")]
+    text = "".join(out.text for out in outputs if out.output_type == "stream")
+    text = tables[0] if tables else _readable(EQUAL.sub("", text).strip("\n"))
+    if not text:
+        raise NotFoundError(f"Lesson {number} prints nothing in the cell of {name!r}.")
+    return _picked(text, rows, name)
+
+
+def table(text: str, columns: Sequence[str]) -> str:
+    """Printed rows as a table in Markdown: what a row begins with, then a value for each column."""
+    rows = [_cells(line, len(columns)) for line in text.splitlines()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [["", *columns], ["---"] * (len(columns) + 1), *rows])
+
+
+def code(number: str, name: str) -> str:
+    """The code of a cell, less its imports."""
+    return re.sub(r"^(?:import|from) .*\n+", "", cell(number, name).source, flags=re.MULTILINE).strip("\n")
+
+
+def slider(number: str, name: str) -> Path:
+    """The page of a slider that needs no running notebook."""
+    path = MOVING / f"{number}_{name}.html"
+    if not path.is_file():
+        have = sorted(page.stem[3:] for page in MOVING.glob(f"{number}_*.html"))
+        raise NotFoundError(f"Lesson {number} has no slider {name!r}. It has: {', '.join(have) or 'none'}.")
+    return path
+
+
+def _prose(number: str) -> str:
+    return "\n\n".join(one.source for one in cells(number) if one.cell_type == "markdown")
+
+
+def _only(found: Sequence, number: str, name: str, what: str):
+    if len(found) != 1:
+        raise NotFoundError(f"Lesson {number} has {len(found)} of a {what} named {name!r} or with this text, not one.")
+    return found[0]
+
+
+def _readable(text: str) -> str:
+    """Names in words; an array of one row beside its name, without its shape."""
+    text = SHAPED.sub(r"\1  \2", text)
+    return textwrap.dedent(LABEL.sub(lambda label: label.group().replace("_", " "), text))
+
+
+def _picked(text: str, rows: Sequence[str], name: str) -> str:
+    """The rows of these names, under the head that a table has."""
+    head = text.splitlines()[:2] if text.startswith("|") else []
+    return "\n".join([*head, *(line for row in rows for line in _rows(text, row, name))]) if rows else text
+
+
+def _rows(text: str, start: str, name: str) -> list[str]:
+    """The rows with this name; if there are none, those that begin with it."""
+    start = start.strip()
+    found = [(row, row.strip("| ")[len(start) :]) for row in text.splitlines() if row.strip("| ").startswith(start)]
+    for after in (r"\s\s|\s*[|\[]|$", ":", ""):
+        if rows := [row for row, rest in found if re.match(after, rest)]:
+            return rows
+    raise NotFoundError(f"The cell of {name!r} prints no row that begins {start!r}.")
+
+
+def _cells(line: str, count: int) -> list[str]:
+    """A printed row, cut into its name and the values at its end."""
+    values = list(VALUE.finditer(line))[-count:]
+    label = line[: values[0].start()].rstrip(" :[") if len(values) == count else ""
+    between = line[len(label) : values[0].start()]
+    if not label or (label[-1] in ",.0123456789" and len(between) < 2):
+        raise NotFoundError(f"The row {line!r} has no {count} values after its name, one for each column.")
+    return [label.strip(), *(value.group().removesuffix(".") for value in values)]
