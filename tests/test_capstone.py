@@ -288,6 +288,20 @@ def test_standalone_refuses_what_cannot_be_written_down():
         standalone(answer)
     with pytest.raises(ValueError, match="no function that was written here"):
         standalone(math.sqrt)
+    with pytest.raises(ValueError, match="wide has a decorator"):
+        standalone(wide)
+    with pytest.raises(ValueError, match="it uses root, vectorize"):
+        standalone(lambda x: root(x))
+
+
+@torch.no_grad()
+def wide(x):
+    return x
+
+
+@np.vectorize
+def root(x):
+    return x**0.5
 
 
 def test_the_file_runs_where_there_is_torch_and_nothing_else(tmp_path):

@@ -6,6 +6,7 @@ import ast
 import dis
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
@@ -30,6 +31,8 @@ def standalone(function: Any) -> str:
     """
     if not isinstance(function, FunctionType):
         raise ValueError(f"{getattr(function, '__name__', function)!r} is no function that was written here")
+    if hasattr(function, "__wrapped__"):
+        raise ValueError(f"{function.__name__} has a decorator that puts another function in its place")
     parts: dict[str, str] = {}
     name = _write(function, parts)
     imports = [text for text in parts.values() if text.startswith(("import ", "from "))]
@@ -58,18 +61,42 @@ def _write_value(name: str, value: Any, function: FunctionType, parts: dict[str,
         parts[name] = f"import {own}" if own == name else f"import {own} as {name}"
     elif isinstance(value, FunctionType | type) and module == function.__module__:
         if isinstance(value, type):
-            parts[name] = textwrap.dedent(inspect.getsource(value)).rstrip()
+            _write_class(name, value, parts)
         elif (written := _write(value, parts)) != name:
             parts[name] = f"{name} = {written}"
     elif isinstance(value, _CONSTANTS) or (isinstance(value, tuple) and all(isinstance(x, _CONSTANTS) for x in value)):
+        value = value.item() if hasattr(value, "item") else value  # a number of NumPy's
         parts[name] = f"{name} = {value!r}"
-    elif callable(value) and (own := getattr(value, "__name__", "")):
+    elif callable(value) and (own := getattr(value, "__name__", "")) and _is_of(value, module, own):
         module = "numpy" if type(value).__name__ == "ufunc" else module
         parts[name] = f"from {module} import {own}" + (f" as {name}" if own != name else "")
     else:
         raise ValueError(
             f"it uses {name}, {type(value).__name__}, which cannot be written down: make it in the function"
         )
+
+
+def _is_of(value: Any, module: str, name: str) -> bool:
+    """Can it be imported?"""
+    module = "numpy" if type(value).__name__ == "ufunc" else module
+    return getattr(sys.modules.get(module), name, None) is value
+
+
+def _write_class(name: str, value: type, parts: dict[str, str]) -> None:
+    """Put a class and what its methods name into ``parts``."""
+    parts[name] = ""
+    for base in value.__bases__:
+        if base.__module__ == value.__module__ and base.__name__ not in parts:
+            _write_class(base.__name__, base, parts)
+    for method in vars(value).values():
+        if isinstance(method := getattr(method, "__func__", method), FunctionType) and method.__code__.co_names:
+            for used, one in _names(method):
+                if used not in parts:
+                    _write_value(used, one, method, parts)
+    try:
+        parts[name] = parts.pop(name) or textwrap.dedent(inspect.getsource(value)).rstrip()
+    except (OSError, TypeError) as error:
+        raise ValueError(f"the source of {name} cannot be seen") from error
 
 
 def _names(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -92,13 +119,13 @@ def _used(code: CodeType) -> Iterator[str]:
 
 
 def _in_the_head(function: FunctionType) -> Iterator[str]:
-    """The names in the defaults and annotations of a function."""
+    """The names in the decorators, defaults and annotations of a function."""
     try:
         node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, TypeError, SyntaxError):  # a lambda may stand in half a statement, and has no annotations
         return
     if isinstance(node, ast.FunctionDef):
-        parts = [node.args, *([node.returns] if node.returns else [])]
+        parts = [node.args, *node.decorator_list, *([node.returns] if node.returns else [])]
         yield from (one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name))
 
 
