@@ -125,7 +125,77 @@ def sorted_pairs(scores, log_p):
     return np.array([(b, w) for _, b, w in pairs[: len(scores)]])
 
 
+def divided_in_place(Q, K):
+    total = np.dot(Q, K.T)
+    np.divide(total, np.sqrt(Q.shape[1]), out=total)
+    return total
+
+
+def by_index(n_q, n_k):
+    mask = np.zeros((n_q, n_k), bool)
+    mask[np.tril_indices(n_q, n_k - n_q, n_k)] = True
+    return mask
+
+
+def largest_where(scores, mask):
+    largest = np.max(scores, axis=-1, keepdims=True, where=mask, initial=-1e300)
+    e = np.exp(scores - largest, where=mask, out=np.zeros_like(scores))
+    total = e.sum(axis=-1, keepdims=True)
+    return np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+
+
+def listed_and_added(heads, W_O):
+    return np.sum([head @ part for head, part in zip(heads, np.split(W_O, len(heads)), strict=True)], axis=0)
+
+
+def mean_where(log_p, target, pad):
+    return -np.mean(np.take_along_axis(log_p, target[..., None], axis=2)[..., 0], where=target != pad)
+
+
+def place_by_pair(Q, K):
+    out = np.zeros((len(Q), len(K)))
+    for i, j in np.ndindex(*out.shape):
+        out[i, j] = Q[i] @ K[j]
+    return out / len(K[0]) ** 0.5
+
+
+class Softmax:
+    axis = -1
+
+    def __call__(self, scores, mask):
+        hidden = np.where(mask, scores, -np.inf)
+        top = hidden.max(axis=self.axis, keepdims=True)
+        e = np.exp(hidden - np.where(np.isfinite(top), top, 0))
+        total = e.sum(axis=self.axis, keepdims=True)
+        return e / np.where(total > 0, total, 1)
+
+
+class OfTheLast(Softmax):
+    """All of it is the other's."""
+
+
+def by_a_class(scores, mask):
+    return OfTheLast()(scores, mask)
+
+
+def decorated(function):
+    return function
+
+
+@decorated
+def with_a_decorator(Q, K):
+    return Q @ K.T / np.sqrt(Q.shape[1])
+
+
 STYLES = [
+    ("03.1", divided_in_place),
+    ("03.1", place_by_pair),
+    ("03.1", with_a_decorator),
+    ("09.1", by_index),
+    ("09.2", largest_where),
+    ("09.2", by_a_class),
+    ("07.2", listed_and_added),
+    ("11.3", mean_where),
     ("03.1", loops),
     ("03.1", lists),
     ("09.2", in_torch),

@@ -7,6 +7,7 @@ many sentences side by side, `torch.vmap`.
 """
 
 import contextlib
+import itertools
 import math
 import sys
 
@@ -29,6 +30,12 @@ class NumPy:
         function = getattr(torch._numpy, name)
         if name in ("zeros", "ones", "empty", "full"):
             return lambda *args, **options: self._with_room(function(*args, **options))
+        if name in ("add", "subtract", "multiply", "divide", "true_divide", "maximum", "exp", "log", "sqrt"):
+            return lambda *given, **options: _entry_by_entry(function, *given, **options)
+        if name in ("sum", "mean", "max", "amax"):
+            return lambda values, *args, **options: _over(name, values, *args, **options)
+        if name in ("tril_indices", "triu_indices"):
+            return lambda *args, **options: tuple(function(*args, **options))
         return function
 
     def _with_room(self, made):
@@ -39,8 +46,14 @@ class NumPy:
 
     asarray = array
 
-    def divide(self, a, b, out=0.0, where=True):
-        return torch._numpy.where(where, a / torch._numpy.where(where, b, 1), out)
+    def copyto(self, to, values, where=True):
+        to[...] = torch._numpy.where(where, values, to)
+
+    def ndindex(self, *shape):
+        return itertools.product(*map(range, shape[0] if isinstance(shape[0], tuple) else shape))
+
+    def ndenumerate(self, values):
+        return ((place, values[place]) for place in self.ndindex(values.shape))
 
     def unravel_index(self, indices, shape):
         return tuple(map(torch._numpy.ndarray, torch.unravel_index(as_tensor(indices), shape)))
@@ -59,6 +72,32 @@ def _stacked(values):
         if isinstance(values[0], torch._numpy.ndarray):
             return torch._numpy.stack(values)
     return values
+
+
+def _entry_by_entry(function, *given, out=None, where=True, **options):
+    """A function of entries, of those where ``where`` is True; the others stay what they are in ``out``."""
+    if where is not True:
+        given = [torch._numpy.where(where, x, 1) for x in given]
+    result = function(*given, **options)
+    if out is None:
+        return result
+    out[...] = result if where is True else torch._numpy.where(where, result, out)
+    return out
+
+
+def _over(name, values, *args, where=True, initial=None, **options):
+    """A sum, a mean or the largest, of those entries where ``where`` is True."""
+    values, function = _stacked(values), getattr(torch._numpy, name)
+    if where is True and initial is None:
+        return function(values, *args, **options)
+    if name == "mean":
+        count = torch._numpy.where(where, torch._numpy.ones_like(values), 0.0)
+        total = torch._numpy.where(where, values, 0.0)
+        return torch._numpy.sum(total, *args, **options) / torch._numpy.sum(count, *args, **options)
+    initial = 0.0 if initial is None else initial
+    if name == "sum":
+        return function(torch._numpy.where(where, values, 0.0), *args, **options) + initial
+    return torch._numpy.maximum(function(torch._numpy.where(where, values, initial), *args, **options), initial)
 
 
 def on_tensors(part):
