@@ -293,6 +293,51 @@ def test_a_part_that_loses_the_gradient_is_named(answer):
         mine.model(CORPUS)
 
 
+def changed_in_place(x, attend, network, norm):
+    h = x.copy()
+    h += attend(norm(h))
+    h += network(norm(h))
+    return h
+
+
+def test_a_part_that_changes_what_the_gradient_needs_is_named():
+    mine = Mine()
+    mine.put("10.3", changed_in_place)
+    with pytest.raises(ValueError, match=r"10\.3 changes an array .* a = a \+ b in place of a \+= b"):
+        mine.model(CORPUS)
+
+
+def out_of_numpy(Q, K):
+    Q, K = torch.from_numpy(Q), torch.from_numpy(K)
+    return (Q @ K.T / Q.shape[1] ** 0.5).numpy()
+
+
+def test_a_line_that_cannot_be_run_on_tensors_is_shown():
+    mine = Mine()
+    mine.put("03.1", out_of_numpy)
+    with pytest.raises(ValueError, match=r"at `Q, K = torch\.from_numpy.*torch\.as_tensor\(x\)"):
+        mine.model(CORPUS)
+
+
+def test_a_slow_part_is_named_and_a_quick_one_is_not(capsys):
+    mine = Mine()
+    mine.put("11.4", post_norm)
+    mine.model(CORPUS)
+    assert capsys.readouterr().out == ""
+    mine.put("09.2", row_by_row)
+    mine.model(CORPUS)
+    assert "times as slowly" in (said := capsys.readouterr().out)
+    assert "09.2 masked_softmax alone" in said
+
+
+def test_a_right_answer_that_could_not_be_kept_is_not_called_missing(capsys):
+    check("09.2", Softmax())
+    mine = Mine()
+    mine.use("09.2")
+    assert "your answer was right, but what it was is not kept" in capsys.readouterr().out
+    assert mine.answers == {}
+
+
 def by_the_library(n_q, n_k):
     return causal(n_q, n_k)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import linecache
+import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlib._checks import check_size
 from attnlib.course.capstone.assemble import PARTS, TEMPLATE, assemble, opened, part_of
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Mine", "mistakes"]
 
 _CALLS = 12  # of each part, that are compared
+_SLOW = 5  # times the library's parts; from here on a word is said
 
 
 def mistakes(exercise: str) -> dict[str, Callable[..., Any]]:
@@ -58,9 +62,17 @@ class Mine:
 
         Says which are not there. Raises ``ValueError`` for an exercise whose answer is no part.
         """
-        kept = progress()[0].answers
+        known = progress()[0]
+        kept = known.answers
         for exercise in exercises:
             part = part_of(exercise)
+            if exercise in known.solved and exercise not in kept:
+                print(
+                    f"{exercise} {part}: your answer was right, but what it was is not kept, so the library's stands "
+                    "in. Write it as a function, def, without a decorator, that makes its arrays itself, and check it "
+                    "again."
+                )
+                continue
             if exercise not in kept:
                 print(
                     f"{exercise} {part}: there is no answer of yours yet that was right, so the library's stands in."
@@ -109,6 +121,7 @@ class Mine:
             torch.manual_seed(check_size("seed", seed))
             model = module.Transformer(len(corpus.source), len(corpus.target), **sizes)
         self._try(module, model, corpus)
+        self._say_what_is_slow(corpus)
         return model
 
     def _try(self, module: ModuleType, model: nn.Module, corpus: Corpus) -> None:
@@ -127,12 +140,24 @@ class Mine:
                 _through(exercise, getattr(module, PARTS[exercise]), calls[0])
         model.zero_grad()
 
+    def _say_what_is_slow(self, corpus: Corpus) -> None:
+        plain, every = _steps({}, corpus), _steps(self.answers, corpus)
+        if every < _SLOW * plain:
+            return
+        alone = {one: _steps({one: source}, corpus) / plain for one, source in self.answers.items()}
+        slowest = max(alone, key=alone.__getitem__)
+        print(
+            f"It will train about {every / plain:.0f} times as slowly as with the library's parts, with "
+            f"{slowest} {PARTS[slowest]} alone {alone[slowest]:.0f} times. Whole arrays in place of loops are "
+            "quicker, and so are np.where and sums in place of `if` and of a mask as an index."
+        )
+
     def compare(self, corpus: Corpus) -> dict[str, float | str]:
         """How far each part is from the library's formula on what a model meets, by name: a number, or what came.
 
         Both get what a model of the library's formulas gives to the part, on eight sentences.
         """
-        mine, library = opened(self.source), opened(TEMPLATE)
+        mine, library = opened(self.source), opened(TEMPLATE, "library")
         recorded = _recorded(corpus.batch(corpus.train[:8]))
         return {
             f"{one} {PARTS[one]}": _farthest(getattr(mine, PARTS[one]), getattr(library, PARTS[one]), recorded[one])
@@ -158,9 +183,35 @@ class Mine:
         torch.save(kept, path.with_suffix(".pt"))
 
 
+class _Counted(TorchDispatchMode):
+    """Counts what torch does, which says on any machine how slow it is."""
+
+    n = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.n += 1
+        return function(*args, **(kwargs or {}))
+
+
+def _steps(answers: dict[str, str], corpus: Corpus) -> int:
+    """How many steps torch takes with these answers as parts, for 32 sentences."""
+    batch = corpus.batch(corpus.train[:2])
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        model = opened(assemble(answers), "counted").Transformer(len(corpus.source), len(corpus.target))
+        try:
+            with _Counted() as counted:
+                model.loss(batch.source, batch.target)
+            return counted.n
+        except Exception:  # one by one
+            model.at_once = False
+            with _Counted() as counted:
+                model.loss(batch.source, batch.target)
+            return 16 * counted.n
+
+
 def _recorded(batch: Pairs) -> dict[str, list[tuple[Any, ...]]]:
     """What each part is given while a model of the library's formulas reads a batch and writes, by exercise."""
-    module = opened(TEMPLATE)
+    module = opened(TEMPLATE, "library")
     calls: dict[str, list[tuple[Any, ...]]] = {one: [] for one in PARTS}
     for exercise, name in PARTS.items():
         setattr(module, name, _recording(getattr(module, name), calls[exercise]))
@@ -193,8 +244,9 @@ def _through(exercise: str, part: Callable[..., Any], given: tuple[Any, ...]) ->
         out = part(*given)
     except Exception as error:
         raise ValueError(
-            f"{exercise} cannot be run on tensors: {type(error).__name__}: {error}. Most of NumPy can, and of torch "
-            "`torch.as_tensor`, which takes arrays and tensors alike"
+            f"{exercise} cannot be run on tensors{_line(exercise, error)}: {type(error).__name__}: {error}. Most of "
+            "NumPy can: write this line another way. With torch, torch.as_tensor(x) takes arrays and tensors alike, in place of "
+            "torch.from_numpy(x), and what is returned is a tensor, without .numpy()"
         ) from error
     if PARTS[exercise] in ("position_codes", "causal", "beam_step"):  # nothing that is trained goes through these
         return
@@ -203,6 +255,27 @@ def _through(exercise: str, part: Callable[..., Any], given: tuple[Any, ...]) ->
             f"{exercise} loses the gradient: somewhere its numbers become plain ones, by float(), math.exp, "
             "torch.tensor or .item(). np.exp and torch.as_tensor keep it"
         )
+    try:
+        out.sum().backward()
+    except RuntimeError as error:
+        raise ValueError(
+            f"{exercise} changes an array that the gradient still needs, by +=, *= or a[...] = b. Make a new one: "
+            "a = a + b in place of a += b, and a = np.where(...) in place of a[...] = b"
+        ) from error
+
+
+def _line(exercise: str, error: Exception) -> str:
+    """The line of an answer in which an error came up."""
+    file = "<my_transformer>"
+    lines = linecache.getlines(file)
+    begin = f"def from_{exercise.replace('.', '_')}():\n"
+    if begin not in lines:
+        return ""
+    first = lines.index(begin)
+    last = next((n for n in range(first + 1, len(lines)) if lines[n].strip() and lines[n][0] != " "), len(lines))
+    frames = traceback.extract_tb(error.__traceback__)
+    found = [frame.line for frame in frames if frame.filename == file and first < frame.lineno <= last]
+    return f", at `{found[-1]}`" if found else ""
 
 
 def _farthest(mine: Callable[..., Any], library: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> float | str:
