@@ -447,6 +447,16 @@ def test_the_file_runs_where_there_is_torch_and_nothing_else(tmp_path):
     assert run.stdout.split() == CORPUS.target.decode(model.write(source))
 
 
+def test_the_file_computes_as_precisely_as_its_parts_were_checked(tmp_path):
+    mine = Mine()
+    mine.put("09.2", largest_where)
+    mine.write(tmp_path / "my_transformer.py", mine.model(CORPUS), CORPUS)
+    run = subprocess.run(
+        [sys.executable, "-I", tmp_path / "my_transformer.py", "ein"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
 def test_the_parts_that_leak_are_those_of_exercise_24_1():
     source = torch.tensor([[4, 5, 6, 7, 8, 9]])
     target, other = torch.tensor([[1, 4, 5, 6, 7]]), torch.tensor([[1, 4, 5, 8, 9]])

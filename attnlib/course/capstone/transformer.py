@@ -324,6 +324,7 @@ def load(path):
 
 
 if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)  # as when it was trained: a part may count on it, with -1e300, say
     model, source, target = load(__file__.removesuffix(".py") + ".pt")
     unknown = [word for word in sys.argv[1:] if word not in source]
     if unknown or not sys.argv[1:]:
