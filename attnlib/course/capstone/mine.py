@@ -245,8 +245,8 @@ def _through(exercise: str, part: Callable[..., Any], given: tuple[Any, ...]) ->
     except Exception as error:
         raise ValueError(
             f"{exercise} cannot be run on tensors{_line(exercise, error)}: {type(error).__name__}: {error}. Most of "
-            "NumPy can: write this line another way. With torch, torch.as_tensor(x) takes arrays and tensors alike, in "
-            "place of torch.from_numpy(x), and what is returned is a tensor, without .numpy()"
+            "NumPy can: write this line another way. With torch, torch.as_tensor(x) takes arrays and tensors alike, "
+            "in place of torch.from_numpy(x), and what is returned is a tensor, without .numpy()"
         ) from error
     if PARTS[exercise] in ("position_codes", "causal", "beam_step"):  # nothing that is trained goes through these
         return
