@@ -97,13 +97,12 @@ def test_what_is_saved_translates_alike(trained, corpus, tmp_path, capsys):
 
 
 def test_a_folder_holds_pieces_or_words_but_not_both(trained, tmp_path):
-    model, _, folder = trained
-    save_translator(*open_translator(folder), tmp_path)
+    save_translator(*open_translator(trained[2]), tmp_path)
     words = translation.numbers(30, 5)
     save_translator(translator(words), words, tmp_path)
     assert open_translator(tmp_path)[1].source == words.source
     BytePairs(["ab"]).save(tmp_path / "pieces.json")
-    with pytest.raises(ValueError, match="must hold as many words as config.json says"):
+    with pytest.raises(ValueError, match=r"must hold as many words as config\.json says"):
         open_translator(tmp_path)
     (tmp_path / "pieces.json").write_text("{}")
     with pytest.raises(ValueError, match=r"pieces.json must be byte pairs, as the tokenizers library writes them"):
@@ -176,8 +175,8 @@ def test_a_folder_of_other_pairs_is_refused(trained, tmp_path):
     other = Corpus.of_pairs(PAIRS[:40], held_out=8, n_tokens=300)
     with pytest.raises(ValueError, match="folder must hold a run on the same pairs, or none"):
         train_translator(translator(other, **SMALL), other, trained[2], steps=3, **FAST)
+    words = translation.numbers(30, 5)
     with pytest.raises(TypeError, match="corpus must be of strings"):
-        words = translation.numbers(30, 5)
         train_translator(translator(words), words, tmp_path, steps=3)
 
 

@@ -36,7 +36,7 @@ class Corpus:
     target: Vocabulary | BytePairs
 
     @classmethod
-    def of_pairs(cls, pairs: Iterable[tuple[Text, Text]], held_out: int = 0, *, n_tokens: int = 4000) -> Corpus:
+    def of_pairs(cls, pairs: Iterable[tuple[Text, Text]], held_out: int = 0, *, n_tokens: int = 2000) -> Corpus:
         """A corpus of your own: pairs of sentences. The last ``held_out`` are kept apart.
 
         Of strings, at most ``n_tokens`` pieces of words are learned, one vocabulary for both languages: see

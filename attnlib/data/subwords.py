@@ -37,7 +37,7 @@ class BytePairs:
     'Größe: 5 µm'
     """
 
-    def __init__(self, texts: Iterable[str], n_tokens: int = 4000) -> None:
+    def __init__(self, texts: Iterable[str], n_tokens: int = 2000) -> None:
         needs("tokenizers", extra="torch")
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # which takes its time
 
