@@ -122,7 +122,7 @@ def test_padding_is_that_of_hugging_face_and_is_kept(pad, tmp_path):
 
 
 def test_what_cannot_be_published_or_taken_is_named(tmp_path):
-    with pytest.raises(ValueError, match="activation must be one that GPT-2 has, .*; got swiglu"):
+    with pytest.raises(ValueError, match=r"activation must be one that GPT-2 has, .*; got swiglu"):
         GPT(GPTConfig(**SMALL, activation="swiglu")).save_published(tmp_path)
     several = gpt2()
     several.config.eos_token_id = [0, 7]
