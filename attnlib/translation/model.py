@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["loss", "recipe", "translate", "translator"]
 
 N_MAX, TOGETHER = 32, 64  # tokens that are written for lists of words; strings that are translated in one batch
-OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.2}
+OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.1}
 
 
 def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
     """An untrained model for ``corpus``: two layers a side, four heads, 64 numbers a row, unless ``options`` say else.
 
-    For pieces of words, one table for both languages and the output, three layers, 128 numbers and a dropout of 0.2.
+    For pieces of words, one table for both languages and the output, three layers, 128 numbers and a dropout of 0.1.
     ``options`` are those of `attnlib.nn.TransformerConfig`. The caller's random numbers go on as if none had
     been drawn.
 
