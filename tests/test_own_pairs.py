@@ -272,7 +272,7 @@ def test_it_is_trained_from_a_file(tmp_path, capsys):
     assert " words a second." in said.err
     first, second, third = said.out.splitlines()
     assert first.startswith("12 steps, loss ")
-    assert "The best weights on 20 held-out pairs: BLEU " in second
+    assert "The best weights on 20 held-out pairs, by which they were chosen: BLEU " in second
     assert "chrF" in second
     assert folder in third
     assert all(isinstance(text, str) for text in open_translator(folder)[1].source.split("open the file"))

@@ -128,9 +128,9 @@ def translate(
             named = ", ".join(f"texts[{i}]" for i in cut[:4]) + f" and {len(cut) - 4} more" * (len(cut) > 4)
             warnings.warn(f"the translation of {named} was cut: it had no end after n_max tokens", stacklevel=2)
         return written if strings else [text.split() for text in written]
-    for text in texts:
+    for i, text in enumerate(texts):
         if unknown := [token for token in text if token not in corpus.source]:
-            raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r}")
+            raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r} in texts[{i}]")
     rows = _written(model, [corpus.source.encode(text) for text in texts], N_MAX if n_max is None else n_max)
     return [corpus.target.decode(row) for row in rows]
 

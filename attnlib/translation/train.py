@@ -145,8 +145,8 @@ def _trained_on_pairs(options: argparse.Namespace) -> History:
     order = generator(options.seed).permutation(len(pairs))
     corpus = Corpus.of_pairs([pairs[i] for i in order], held_out)
     model = translator(corpus, seed=options.seed, **sizes).to(device)
-    left = options.steps - steps_done(options.checkpoint)
-    will = pace(model, corpus, max(0, left), batch_size=options.batch)
+    left = max(0, options.steps - steps_done(options.checkpoint))
+    will = pace(model, corpus, left, batch_size=options.batch)
     _say(f"{corpus}.\n{left} steps take {_time(will.seconds)} at most, at {will.words:,.0f} words a second.")
     history = train_translator(
         model,
@@ -162,7 +162,7 @@ def _trained_on_pairs(options: argparse.Namespace) -> History:
         written, _ = translate_strings(model, corpus, [example.source for example in corpus.held_out])
         scores = string_scores(written, [example.target for example in corpus.held_out])
         said = ", ".join(f"{name} {score:.1f}" for name, score in scores.items())
-        print(f"{history}\nThe best weights on {held_out} held-out pairs: {said}.")
+        print(f"{history}\nThe best weights on {held_out} held-out pairs, by which they were chosen: {said}.")
         print(f"They are in {options.checkpoint}, with pieces and settings: open_translator reads them.")
     return history
 
