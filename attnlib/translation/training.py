@@ -56,6 +56,10 @@ def train_translator(
     A run that was interrupted, or killed, goes on when it is called again, exactly as it would have gone. The other
     options are those of `attnlib.training.fit` and `recipe`.
 
+    Measured once on 9,300 pairs of English and French texts of programs, 1,400 steps on one thread, seven minutes of
+    a processor: BLEU 23.7 and chrF 42.1 on 500 others. A Marian of equal size from scratch, in a plain loop over the
+    same batches with a dropout of 0.2, had 24.9 and 43.2 in six.
+
     Raises ``TypeError`` when ``corpus`` is not of strings, ``ValueError`` when ``folder`` holds a run on others;
     otherwise as `attnlib.training.fit`.
 
