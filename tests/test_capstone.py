@@ -277,6 +277,12 @@ def test_what_is_not_solved_is_named_and_the_library_stands_in(capsys):
     assert repr(mine) == "The 10 parts are the library's."
 
 
+def test_an_answer_that_was_solved_and_not_kept_is_told_apart(capsys):
+    progress_file.mark("03.1")
+    Mine().use("03.1")
+    assert "03.1 scores: your answer was right, but what it was is not kept" in capsys.readouterr().out
+
+
 def with_float(Q, K):
     return np.array([[math.sqrt(1.0) * float(q @ k) / math.sqrt(len(q)) for k in K] for q in Q])
 

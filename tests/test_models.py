@@ -106,6 +106,32 @@ def test_every_strategy_writes_as_hugging_face_does():
     assert torch.equal(torch.stack(list(decoding.stream(ours, source, 8)), dim=1), decoding.greedy(ours, source, 8))
 
 
+@pytest.mark.parametrize("pad", [49, 0], ids=["its own", "the end"])
+def test_padding_is_that_of_hugging_face_and_is_kept(pad, tmp_path):
+    theirs = gpt2(pad_token_id=pad)
+    ours, tokens = GPT.from_huggingface(theirs), torch.randint(1, 49, (3, 9))
+    real = torch.ones_like(tokens, dtype=torch.bool)
+    real[0, :5] = real[1, :2] = False
+    tokens[~real] = pad
+    wanted = theirs.generate(tokens, attention_mask=real.long(), max_new_tokens=12, do_sample=False)[:, 9:]
+    assert torch.equal(decoding.greedy(ours, tokens, 12), wanted)
+    ours.save_published(tmp_path)
+    assert GPT.from_pretrained(tmp_path).model.config == ours.config
+    assert torch.equal(decoding.greedy(GPT.from_pretrained(tmp_path).model, tokens, 12), wanted)
+    assert GPT2LMHeadModel.from_pretrained(tmp_path).config.pad_token_id == pad
+
+
+def test_what_cannot_be_published_or_taken_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"activation must be one that GPT-2 has, .*; got swiglu"):
+        GPT(GPTConfig(**SMALL, activation="swiglu")).save_published(tmp_path)
+    several = gpt2()
+    several.config.eos_token_id = [0, 7]
+    with pytest.raises(ValueError, match=r"eos_token_id must be one token, .*; got \[0, 7\]"):
+        GPT.from_huggingface(several)
+    several.config.eos_token_id = [7]
+    assert GPT.from_huggingface(several).config.end == 7
+
+
 def test_without_an_end_it_goes_on():
     theirs = gpt2(seed=2, eos_token_id=50256)
     ours, source = GPT.from_huggingface(theirs), torch.randint(1, 50, (2, 5))

@@ -203,3 +203,13 @@ def test_the_command_names_an_option_that_is_wrong_before_it_reads_anything(opti
     assert ended.value.code == 2
     assert f"argument {option}: {said}" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_help_needs_no_torch_and_all_else_says_so():
+    code = "import sys; sys.modules['torch'] = None; from attnlib.pretraining import train; train.main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "Train a small GPT" in said
+    code = "import sys; sys.modules['torch'] = None; from attnlib.pretraining import windows"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr
+    assert "ModuleNotFoundError: this part of attnlib needs torch" in said

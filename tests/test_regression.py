@@ -541,3 +541,21 @@ def test_bad_data_are_named(bad, words):
         NadarayaWatson(bandwidth=1.0).fit(broken, Y)
     with pytest.raises(ValueError, match="1 features"):
         NadarayaWatson(bandwidth=1.0).fit(X, Y).predict(np.zeros((2, 3)))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e300])
+@pytest.mark.parametrize("degree", [0, 1])
+def test_the_search_takes_data_of_any_size(scale, degree):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    plain, scaled = (NadarayaWatson(degree=degree).fit(x, y) for x in (X, X * scale))
+    np.testing.assert_allclose(scaled.bandwidth_ / scale, plain.bandwidth_, rtol=1e-3)
+    np.testing.assert_allclose(scaled.predict(X * scale), plain.predict(X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("bandwidth", [True, [True], np.array([True])])
+def test_a_truth_is_no_bandwidth(bandwidth):
+    with pytest.raises(ValueError, match=r"bandwidth must be a positive number, .*; got .*True"):
+        NadarayaWatson(bandwidth=bandwidth).fit([[0.0], [1.0]], [0.0, 1.0])

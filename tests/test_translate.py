@@ -12,6 +12,7 @@ import pytest
 from attnlib.data.numbers import number
 from attnlib.training import fit
 from attnlib.translation import Corpus, __main__, loss, open_translator, recipe, save_translator, translate, translator
+from attnlib.translation.reading import words_of
 
 TEXTS = {"ich bin hier": "i am here", "du bist da": "you are there", "wer ist da": "qu' est là"}
 
@@ -19,7 +20,7 @@ TEXTS = {"ich bin hier": "i am here", "du bist da": "you are there", "wer ist da
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("translator")
-    corpus = Corpus.of_pairs(list(TEXTS.items()))
+    corpus = Corpus.of_pairs([(source.split(), target.split()) for source, target in TEXTS.items()])
     model = translator(corpus, d_model=16, n_heads=2, n_encoder_layers=1, n_decoder_layers=1)
     fit(model, corpus.batches(3), loss(), **recipe(steps=120, lr=1e-2), progress=False)
     save_translator(model, corpus, folder)
@@ -36,7 +37,9 @@ def test_texts_are_translated_in_order(folder, capsys):
     assert __main__.main([folder, "du bist da", "ichbinhier", "Wer ist da"]) == 0
     assert capsys.readouterr().out == "you are there\ni am here\nqu'est là\n"
     assert __main__.main([folder, "du bist da", "--longest", "1"]) == 0
-    assert capsys.readouterr().out == "you\n"
+    said = capsys.readouterr()
+    assert said.out == "you\n"
+    assert "the translation of text 1 was cut" in said.err
 
 
 def test_every_line_of_a_pipe_has_its_line(folder, capsys, monkeypatch):
@@ -85,6 +88,7 @@ def test_unknown_words_are_named_with_their_place(folder, capsys, monkeypatch):
     assert "text 2 must have words that the translator was trained on; got 'bald'" in ended(
         capsys, folder, "du bist da", "du bist bald"
     )
+    assert "got 'dada'" in ended(capsys, folder, "dada")  # no word of two letters is looked for inside others
     assert "--longest: must be at least 1; got 0" in ended(capsys, folder, "--longest", "0")
 
 
@@ -118,5 +122,5 @@ def test_help_shows_an_example_of_each_without_torch():
 def test_numbers_may_be_written_together(n):
     source = number(n).source
     known = {word for m in range(2000) for word in number(m).source} | set(source)
-    assert __main__.words_of("".join(source), known) == list(source)
-    assert __main__.words_of("", known) == []
+    assert words_of("".join(source), known) == list(source)
+    assert words_of("", known) == []

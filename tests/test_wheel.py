@@ -102,7 +102,8 @@ print([name for name in ("torch", "matplotlib", "IPython") if name in sys.module
 def test_what_is_missing_is_named_with_its_extra(wheel, core, line, package, extra):
     code = f"try:\n    {line}\nexcept ModuleNotFoundError as error:\n    print(error.name, error)"
     said = run(code, wheel, core).strip()
-    assert said == f"{package} this part of attnlib needs {package}: pip install 'attnlib[{extra}]'"
+    line = f"pip install '.[{extra}]', in the folder of the course"
+    assert said == f"{package} this part of attnlib needs {package}: {line}"
 
 
 def test_models_data_and_exercises_are_inside(wheel):

@@ -13,9 +13,10 @@ def needs(package: str, extra: str) -> None:
     >>> needs("numpy", extra="torch")
     >>> needs("not_there", extra="torch")
     Traceback (most recent call last):
-    ModuleNotFoundError: this part of attnlib needs not_there: pip install 'attnlib[torch]'
+    ModuleNotFoundError: this part of attnlib needs not_there: pip install '.[torch]', in the folder of the course
     """
     if find_spec(package) is None:
         raise ModuleNotFoundError(
-            f"this part of attnlib needs {package}: pip install 'attnlib[{extra}]'", name=package
+            f"this part of attnlib needs {package}: pip install '.[{extra}]', in the folder of the course",
+            name=package,
         )

@@ -38,7 +38,7 @@ PINS = Path(__file__).parents[2] / "requirements.txt"  # of the course's folder;
 INSTALL = (
     "In the folder of the course: pip install -r requirements.txt"
     if PINS.exists()
-    else "To get it: pip install 'attnlib[course]' ipykernel jupyterlab"
+    else "To get it: pip install '.[course]' ipykernel jupyterlab, in the folder of the course"
 )
 THREADS = (
     "Beside other work lessons will crawl here, since torch's threads wait for each other. Start what you open them "

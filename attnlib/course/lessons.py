@@ -73,7 +73,7 @@ class Lesson:
         return f"{self.minutes} + {self.excursion_minutes}" if self.excursion_minutes else str(self.minutes)
 
 
-PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer", 4: "Descendants", 5: "Your own"}
+PARTS = {1: "From averages to attention", 2: "Self-attention", 3: "The Transformer", 4: "Descendants, and your own"}
 
 LESSONS = (
     Lesson("00", "Start here", 1, (), "the map, the notation, a first attention map", "00_start_here"),
@@ -243,7 +243,7 @@ LESSONS = (
     Lesson(
         "24",
         "Is it yours?",
-        5,
+        4,
         ("12", "14"),
         "a translator of your own answers, held against the library, in a file of your own",
         "24_your_own",

@@ -1,4 +1,4 @@
-"""Corpora of two small languages: numbers in German and English, sentences of a grammar in English and French."""
+"""Corpora: your own pairs, or of two small languages, German numbers and a grammar's sentences, with translations."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from attnlib.data.examples import Example
 from attnlib.data.french import draw_because, draw_others
 from attnlib.data.french_words import ANIMALS, PLACES
 from attnlib.data.numbers import draw_numbers, number
+from attnlib.data.subwords import BytePairs
 from attnlib.data.text import END, Pairs, Vocabulary, by_length, pad
 
 __all__ = ["CORPORA", "Corpus", "french", "numbers"]
+
+Text = str | Sequence[str]  # a whole sentence, or its words
 
 
 @dataclass(frozen=True)
@@ -29,31 +32,46 @@ class Corpus:
 
     train: Sequence[Example]
     held_out: Sequence[Example]
-    source: Vocabulary
-    target: Vocabulary
+    source: Vocabulary | BytePairs
+    target: Vocabulary | BytePairs
 
     @classmethod
-    def of_pairs(cls, pairs: Iterable[tuple[str, str]], held_out: int = 0) -> Corpus:
-        """A corpus of your own: pairs of sentences, split into words at spaces. The last ``held_out`` are kept apart.
+    def of_pairs(cls, pairs: Iterable[tuple[Text, Text]], held_out: int = 0, *, n_tokens: int = 2000) -> Corpus:
+        """A corpus of your own: pairs of sentences. The last ``held_out`` are kept apart.
+
+        Of strings, at most ``n_tokens`` pieces of words are learned, one vocabulary for both languages: see
+        `attnlib.data.subwords.BytePairs`. Lists of words stay as they are, and are the vocabularies.
+
+        Raises ``ValueError`` for a pair that is none, has an empty side or another kind of sides than the first, which
+        is named, and when all would be held out.
 
         >>> Corpus.of_pairs([("guten tag", "good day"), ("guten abend", "good evening")])
+        Corpus of 2 examples and 0 held out; 268 source and 268 target tokens
+        >>> Corpus.of_pairs([(["guten", "tag"], ["good", "day"]), (["guten", "abend"], ["good", "evening"])])
         Corpus of 2 examples and 0 held out; 7 source and 7 target tokens
         """
         pairs = list(pairs)
         for i, pair in enumerate(pairs):
-            if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(side, str) for side in pair):
-                raise ValueError(f"pairs must hold two strings each; got {pair!r} at place {i}")
-        examples = [Example(tuple(source.split()), tuple(target.split())) for source, target in pairs]
-        end = len(examples) - check_size("held_out", held_out)
-        if end < 1 or not all(example.source and example.target for example in examples):
+            _check_pair(pair, i, pairs[0])
+        end = len(pairs) - check_size("held_out", held_out)
+        if end < 1:
             raise ValueError(f"pairs must be more than held_out = {held_out}, no side empty; got {len(pairs)}")
-        return cls.of(examples[:end], examples[end:])
+        if not isinstance(pairs[0][0], str):
+            examples = [Example(tuple(source), tuple(target)) for source, target in pairs]
+            return cls.of(examples[:end], examples[end:])
+        pieces = BytePairs((side for pair in pairs[:end] for side in pair), n_tokens)
+        examples = [Example(source, target) for source, target in pairs]
+        return cls(examples[:end], examples[end:], pieces, pieces)
 
     @classmethod
     def of(cls, train: Iterable[Example], held_out: Iterable[Example]) -> Corpus:
-        """A corpus with the vocabularies of ``train``."""
+        """A corpus with the vocabularies of ``train``; raises ``ValueError`` where it has no words."""
         train = list(train)
-        texts = ([getattr(example, side) for example in train] for side in ("source", "target"))
+        texts = [[getattr(example, side) for example in train] for side in ("source", "target")]
+        if not all(any(side) for side in texts):
+            raise ValueError(
+                f"train must have words on both sides, to make vocabularies of; got {len(train)} examples"
+            )
         return cls(train, list(held_out), *map(Vocabulary, texts))
 
     def batches(self, batch_size: int = 64, *, seed: Seed = 0) -> Callable[[int], Pairs]:
@@ -78,6 +96,27 @@ class Corpus:
     def __repr__(self) -> str:
         sizes = f"{len(self.source)} source and {len(self.target)} target tokens"
         return f"Corpus of {len(self.train)} examples and {len(self.held_out)} held out; {sizes}"
+
+
+def _check_pair(pair: object, i: int, first: Sequence[object]) -> None:
+    """Raise unless ``pair`` is two strings or two lists of words, as ``first`` is, and no side is empty."""
+    sides = list(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else []
+    strings = [isinstance(side, str) for side in sides]
+    if len(sides) != 2 or strings[0] != strings[1] or not (strings[0] or all(map(_is_words, sides))):
+        raise ValueError(
+            f"pairs must hold two strings each; got {pair!r} at place {i}. Two lists of words are fine too"
+        )
+    if strings[0] != isinstance(first[0], str):
+        raise ValueError(
+            f"pairs must be all strings or all lists of words; got {pair!r} at place {i}, unlike the first"
+        )
+    for name, side in zip(("source", "target"), sides, strict=True):
+        if not (side.strip() if strings[0] else side):
+            raise ValueError(f"pairs must have no empty side; the {name} is empty in {pair!r} at place {i}")
+
+
+def _is_words(side: object) -> bool:
+    return isinstance(side, list | tuple) and all(isinstance(word, str) for word in side)
 
 
 def numbers(train: int = 20_000, held_out: int = 1_000, *, draw: str = "mixed", seed: Seed = 0) -> Corpus:

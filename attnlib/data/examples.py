@@ -11,13 +11,14 @@ __all__ = ["Example"]
 class Example(NamedTuple):
     """Tokens of the ``source`` and of the ``target``, which source token each target token translates, and ``facts``.
 
-    Where a target token has no counterpart, its ``alignment`` is -1.
+    Where a target token has no counterpart, its ``alignment`` is -1. Of a corpus of whole sentences, ``source`` and
+    ``target`` are strings.
 
     >>> Example(("ja",), ("yes",), (0,)).facts
     {}
     """
 
-    source: tuple[str, ...]
-    target: tuple[str, ...]
+    source: tuple[str, ...] | str
+    target: tuple[str, ...] | str
     alignment: tuple[int, ...] = ()
     facts: Mapping[str, object] = {}

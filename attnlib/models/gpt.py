@@ -108,14 +108,15 @@ class GPT(FromHuggingFace, RenamedWeights, nn.Module):
     def prefill(self, source: Int[Tensor, "batch n_source"], n_max: int) -> DecoderState:
         """Read a text but for its last token, which `step` takes first, and make room for ``n_max`` more tokens.
 
-        Texts of different lengths are filled up *before* them, with ``config.pad``.
+        Texts of different lengths are filled up *before* them, with ``config.pad``. It may be the end too, as it is
+        for GPT-2: behind the first other token it is a token like any.
 
         Raises as `forward`, and ``ValueError`` when the text and ``n_max`` exceed ``config.n_max``.
         """
         self._check(source, n_new=n_max - 1)
         batch, n = source.shape
         caches = [(layer.self_attention.new_cache((batch,), n + n_max),) for layer in self.layers]
-        mask = None if self.config.pad is None else (source != self.config.pad)[:, None]  # (batch, 1, n)
+        mask = None if self.config.pad is None else (source != self.config.pad).cummax(dim=1).values[:, None]
         state = DecoderState(caches, None if mask is None or mask.all() else mask)
         if n > 1:
             self.step(source[:, :-1], state)

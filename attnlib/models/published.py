@@ -217,7 +217,8 @@ def gpt2(settings: dict[str, Any], names: Collection[str] = ()) -> Blueprint:
         dropout=settings.get("resid_pdrop", 0.1),
         activation=activation_of(settings.get("activation_function", "gelu_new")),
         eps=settings.get("layer_norm_epsilon", 1e-5),
-        end=settings.get("eos_token_id") if (settings.get("eos_token_id") or 0) < settings["vocab_size"] else None,
+        end=_special_token(settings, "eos_token_id"),
+        pad=_special_token(settings, "pad_token_id"),
     )
     parts = {"token_embedding.weight": Part(("wte.weight",)), "positional.learned.weight": Part(("wpe.weight",))}
     for i in range(config.n_layers):
@@ -237,8 +238,24 @@ def gpt2(settings: dict[str, Any], names: Collection[str] = ()) -> Blueprint:
     )
 
 
+def _special_token(settings: dict[str, Any], name: str) -> int | None:
+    """One token of the vocabulary, or None; in a list of one, too. Raises ``ValueError`` for several."""
+    token = settings.get(name)
+    if isinstance(token, list | tuple):
+        if len(token) > 1:
+            raise ValueError(f"{name} must be one token, which is all that there is here; got {list(token)}")
+        token = token[0] if token else None
+    return token if token is not None and 0 <= token < settings["vocab_size"] else None
+
+
 def gpt2_settings(config: GPTConfig) -> dict[str, Any]:
-    """The settings of a `GPT`, as those of GPT-2 are published."""
+    """The settings of a `GPT`, as those of GPT-2 are published.
+
+    Raises ``ValueError`` for an activation that GPT-2 does not have.
+    """
+    theirs = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+    if config.activation not in theirs:
+        raise ValueError(f"activation must be one that GPT-2 has, {', '.join(theirs)}; got {config.activation}")
     return {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
@@ -251,9 +268,10 @@ def gpt2_settings(config: GPTConfig) -> dict[str, Any]:
         "resid_pdrop": config.dropout,
         "embd_pdrop": config.dropout,
         "attn_pdrop": config.dropout,
-        "activation_function": {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}[config.activation],
+        "activation_function": theirs[config.activation],
         "layer_norm_epsilon": config.eps,
         "bos_token_id": config.end,
         "eos_token_id": config.end,
+        "pad_token_id": config.pad,
         "tie_word_embeddings": True,
     }

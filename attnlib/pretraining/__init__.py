@@ -4,13 +4,17 @@
 is worth.
 """
 
-import attnlib._needs.torch  # noqa: F401
-from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents
-from attnlib.pretraining.masking import Gapped, gapped_batches, mask_tokens, masked_token_loss
-from attnlib.pretraining.shipped import held_out_sample, shipped_scores, six_gram_log_probabilities
-from attnlib.pretraining.spans import Corrupted, corrupt_spans, draw_spans, restore_spans, sentinel
-from attnlib.pretraining.tokens import byte_pairs, encode
-from attnlib.pretraining.windows import log_probabilities, next_token_loss, windows
+from importlib.util import find_spec
+
+from attnlib._needs import needs
+
+if find_spec("torch") is not None:  # python -m attnlib.pretraining.train --help answers without
+    from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents
+    from attnlib.pretraining.masking import Gapped, gapped_batches, mask_tokens, masked_token_loss
+    from attnlib.pretraining.shipped import held_out_sample, shipped_scores, six_gram_log_probabilities
+    from attnlib.pretraining.spans import Corrupted, corrupt_spans, draw_spans, restore_spans, sentinel
+    from attnlib.pretraining.tokens import byte_pairs, encode
+    from attnlib.pretraining.windows import log_probabilities, next_token_loss, windows
 
 __all__ = [
     "HELD_OUT",
@@ -34,3 +38,9 @@ __all__ = [
     "six_gram_log_probabilities",
     "windows",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        needs("torch", extra="torch")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch.nn.functional import cross_entropy
 

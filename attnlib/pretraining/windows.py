@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch.nn.functional import cross_entropy
 

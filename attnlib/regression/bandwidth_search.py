@@ -182,7 +182,8 @@ def check_bandwidth(bandwidth: float | Sequence[float], n_features: int) -> Arra
         h = np.asarray(bandwidth, dtype=np.float64)
     except (TypeError, ValueError):
         h = np.array(np.nan)
-    if isinstance(bandwidth, str) or h.shape not in ((), (1,), (n_features,)):
+    is_number = not isinstance(bandwidth, str) and not any(isinstance(b, bool | np.bool_) for b in np.ravel(bandwidth))
+    if not is_number or h.shape not in ((), (1,), (n_features,)):
         raise ValueError(
             f"bandwidth must be a positive number, one for each of {n_features} features, or 'loo'; got {bandwidth!r}"
         )

@@ -110,9 +110,12 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._origin = X.mean(axis=0)
         if searching:
             values, smooth = self._values(), self.kernel == "gaussian"
-            slope = (lambda h: squared_error_and_slope(X, values, h, self.degree)) if smooth else None
+            unit = _unit(X)
+            Z = X / unit
+            slope = (lambda h: squared_error_and_slope(Z, values, h, self.degree)) if smooth else None
             steps = 60 if self.degree == 1 else 20  # of a local search, as counted with three to ten features
-            self.bandwidth_ = search_bandwidth(X, self._loo_error, slope, per_start=steps)
+            found = search_bandwidth(Z, lambda h: self._loo_error(_times(unit, h)), slope, per_start=steps)
+            self.bandwidth_ = _times(unit, found)
         else:
             self.bandwidth_ = check_bandwidth(self.bandwidth, X.shape[1])
         return self
@@ -296,3 +299,16 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _check_queries(self, X: Array) -> Array:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=np.float64)
+
+
+def _unit(X: Array) -> Array:
+    """For each feature what to measure it in, so that squares stay numbers: 1, or a power of two beside 1e±100."""
+    largest = np.abs(X).max(axis=0)
+    extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))
+    return np.where(extreme, np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
+
+
+def _times(unit: Array, h: Array) -> Array:
+    """The bandwidth ``h`` in the units of the data; the largest number where it is beyond all of them."""
+    with np.errstate(over="ignore"):
+        return np.minimum(unit * h, np.finfo(np.float64).max)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 from attnlib.training.arguments import Settings, check_model
@@ -50,7 +51,7 @@ def fit(
     watch: str = "lowest loss",
     checkpoint: str | Path | None = None,
     save_every: int = 100,
-    progress: bool = True,
+    progress: bool | Callable[[float], str] = True,
 ) -> History:
     r"""Train ``model`` in place, and say how it went.
 
@@ -96,7 +97,8 @@ def fit(
         something already, the run goes on from it, exactly as it would have gone; more ``steps`` than before are
         fine, other settings are an error. A crash, also while it is being written, leaves it whole.
     progress
-        Show a bar while it runs. ``TQDM_DISABLE=1`` in the environment turns all of them off.
+        Show a bar while it runs. ``TQDM_DISABLE=1`` in the environment turns all of them off. A function from the
+        terms of the loss that were trained on in a second, as tokens are, to words puts these beside the bar.
 
     An interruption (Ctrl-C, a notebook's stop button) is no error here: the step is finished, a checkpoint written,
     and the history of what was trained returned, with ``interrupted`` set. A second one breaks off the step too,
@@ -163,12 +165,12 @@ def fit(
             model.eval()
 
 
-def _trained(run: Run, progress: bool) -> History:
+def _trained(run: Run, progress: bool | Callable[[float], str]) -> History:
     processes, steps = run.processes, run.settings.steps
     with own_stream(run.model, processes.seed(run.settings.seed)), Interrupts(processes.size > 1) as interrupts:
         run.resume()
         try:
-            with _bar(steps, run.history.steps, progress and processes.rank == 0) as tick:
+            with _bar(steps, run.history.steps, progress if processes.rank == 0 else False) as tick:
                 run.go(interrupts, tick)
         except KeyboardInterrupt:
             if interrupts.holding or processes.size > 1:  # an update was torn, and there is no way back
@@ -178,18 +180,24 @@ def _trained(run: Run, progress: bool) -> History:
 
 
 @contextmanager
-def _bar(steps: int, done: int, progress: bool) -> Iterator[Callable[[float], None]]:
+def _bar(steps: int, done: int, progress: bool | Callable[[float], str]) -> Iterator[Callable[[float, float], None]]:
     # In a notebook tqdm does not look at the variable by itself. And even a bar that is off takes a lock which all
     # processes share that were forked from one: should one of them be killed just then, the others wait for ever.
     if not progress or os.environ.get("TQDM_DISABLE", "0") not in ("", "0"):
-        yield lambda loss: None
+        yield lambda loss, terms: None
         return
     from tqdm.auto import tqdm  # here, since it looks at the notebook it is in
 
     with tqdm(total=steps, initial=done, leave=False, desc="training") as bar:
+        total, started = 0.0, perf_counter()
 
-        def tick(loss: float) -> None:
-            bar.set_postfix_str(f"loss {loss:.3g}", refresh=False)
+        def tick(loss: float, terms: float) -> None:
+            nonlocal total
+            total += terms
+            said = [f"loss {loss:.3g}"]
+            if callable(progress):
+                said.append(progress(total / (perf_counter() - started)))
+            bar.set_postfix_str(", ".join(said), refresh=False)
             bar.update()
 
         yield tick

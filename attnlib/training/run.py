@@ -68,7 +68,7 @@ class Run:
             if at and at[-1] % self.settings.every and at[-1] < steps:  # looked at only because the run ended there
                 del at[-1], values[-1]
 
-    def go(self, interrupts: Interrupts, tick: Callable[[float], None]) -> None:
+    def go(self, interrupts: Interrupts, tick: Callable[[float, float], None]) -> None:
         """Train until ``steps`` are taken, patience is at its end, or a person interrupts."""
         history, settings = self.history, self.settings
         while True:
@@ -80,11 +80,11 @@ class Run:
             interrupts.wanted = self.processes.any(interrupts.noted)
             if history.steps >= settings.steps or interrupts.wanted or self._is_enough():
                 break
-            value, norm = self._gradients(history.steps)
+            value, terms, norm = self._gradients(history.steps)
             with interrupts.held():
                 self._update(norm)
                 history.loss.append(value)
-            tick(value)
+            tick(value, terms)
         if not interrupts.wanted:
             self._evaluate()
 
@@ -114,8 +114,8 @@ class Run:
             )
         return found
 
-    def _gradients(self, step: int) -> tuple[float, Tensor]:
-        """The loss of the step's batch and the norm of its gradient; if that fails, as if it had not been tried."""
+    def _gradients(self, step: int) -> tuple[float, float, Tensor]:
+        """The loss of the step's batch, its terms, the norm of its gradient; if that fails, as if it was not tried."""
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
         stream = random_state(self.model)
         try:
@@ -134,7 +134,7 @@ class Run:
             for buffer, before in buffers:
                 buffer.copy_(before)
             raise
-        return value, norm
+        return value, terms, norm
 
     def _update(self, norm: Tensor) -> None:
         if self.settings.clip is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
 from pathlib import Path
@@ -68,7 +69,7 @@ def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | Non
     {'a': tensor([1., 1.])}
     """
     tensors = copies(tensors)
-    data = safetensors.torch.save(tensors, (metadata or {}) | {CHECKSUM: _checksum(tensors)})
+    data = _in_order(safetensors.torch.save(tensors, (metadata or {}) | {CHECKSUM: _checksum(tensors)}))
     part = path.with_name(f"{path.name}.{os.getpid()}{PART}")
     try:
         with part.open("wb") as file:
@@ -85,6 +86,16 @@ def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | Non
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _in_order(data: bytes) -> bytes:
+    """The same file with its metadata sorted: in whatever order safetensors has them, equal runs would differ."""
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[8 + size :]
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

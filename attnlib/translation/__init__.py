@@ -17,6 +17,7 @@ __all__, __getattr__, __dir__ = lazy(
         "translation.memory": ["TranslationMemory", "letter_pieces"],
         "translation.saved": ["Vocabularies", "open_translator", "save_translator"],
         "translation.model": ["loss", "recipe", "translate", "translator"],
+        "translation.training": ["train_translator"],
         "translation.quality": ["bleu", "exact_match", "text_scores"],
     },
 )

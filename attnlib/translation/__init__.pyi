@@ -24,5 +24,6 @@ from attnlib.translation.quality import text_scores as text_scores
 from attnlib.translation.saved import Vocabularies as Vocabularies
 from attnlib.translation.saved import open_translator as open_translator
 from attnlib.translation.saved import save_translator as save_translator
+from attnlib.translation.training import train_translator as train_translator
 
 __all__: list[str]

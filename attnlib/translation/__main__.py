@@ -1,7 +1,7 @@
 """Translate from the command line, with a translator that was saved: ``python -m attnlib.translation FOLDER TEXT``.
 
-Without a text it reads lines from a pipe, and writes a line for each. Words may be written together, where the
-translator knows their parts: ``einundzwanzig`` is ``ein und zwanzig``.
+Without a text it reads lines from a pipe, and writes a line for each. What is read, and what is refused, is as
+`attnlib.translation.translate` says.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attnlib.nn.transformer import Transformer
     from attnlib.translation.saved import Vocabularies
 
-__all__ = ["main", "words_of"]
+__all__ = ["main"]
 
 TOGETHER = 64  # lines of a pipe that are translated at once
 
@@ -71,7 +71,10 @@ def _parser() -> argparse.ArgumentParser:
         "text", metavar="TEXT", nargs="*", help='what to translate, as "drei tausend"; none: each line of a pipe'
     )
     parser.add_argument(
-        "--longest", metavar="N", type=count, default=32, help="words that are written at most, as 8 (default: 32)"
+        "--longest",
+        metavar="N",
+        type=count,
+        help="words, or pieces of them, written at most (default: twice a text's, and 32)",
     )
     return parser
 
@@ -91,59 +94,39 @@ def _opened(folder: str) -> tuple[Transformer, Vocabularies]:
 
 
 def _translated(
-    model: Transformer, words: Vocabularies, texts: Sequence[str], longest: int, unknown: list[str]
+    model: Transformer, words: Vocabularies, texts: Sequence[str], longest: int | None, unknown: list[str]
 ) -> Iterator[str]:
     """A translation for each text, or for each line that comes in; of an empty line, an empty one.
 
-    So has a line with a word that is not known: what is wrong with it is said at once, and stands in ``unknown``.
+    So has a line that is refused: what is wrong with it is said at once, and stands in ``unknown``.
     """
-    from attnlib.translation.model import translate
+    from attnlib.data.subwords import BytePairs
+    from attnlib.translation.model import translate_strings
+    from attnlib.translation.reading import read_text
 
     lines: Iterator[str] = iter(texts or sys.stdin)
     place, size = ("text", len(texts)) if texts else ("line", 1 if sys.stdin.isatty() else TOGETHER)
     start = 1
     while some := list(islice(lines, size)):
-        tokens = []
-        for i, line in enumerate(some, start):
+        for i, line in enumerate(some):
             try:
-                tokens.append(_known(line, words.source, f"{place} {i}"))
+                read_text(line, words.source, f"{place} {start + i}")
             except ValueError as error:
                 if texts:
                     raise
-                print(f"attnlib.translation: {error}", file=sys.stderr)
+                _say(str(error))
                 unknown.append(str(error))
-                tokens.append([])
-        written = iter(translate(model, words, filter(None, tokens), longest) if any(tokens) else ())
-        for each in tokens:
-            yield " ".join(next(written)).replace("' ", "'") if each else ""
+                some[i] = ""
+        written, cut = translate_strings(model, words, some, longest)
+        for i in cut:
+            _say(f"the translation of {place} {start + i} was cut: it had no end after so many words; see --longest")
+        for each in written:
+            yield each.replace("\n", " ") if isinstance(words.target, BytePairs) else each.replace("' ", "'")
         start += len(some)
 
 
-def _known(line: str, known: Container[str], place: str) -> list[str]:
-    tokens = []
-    for word in line.split():
-        found = words_of(word, known) or words_of(word.lower(), known)
-        if not found:
-            raise ValueError(f"{place} must have words that the translator was trained on; got {word!r}")
-        tokens += found
-    return tokens
-
-
-def words_of(word: str, known: Container[str]) -> list[str]:
-    """The fewest known words that ``word`` is written from, one after another; none where it cannot be.
-
-    >>> words_of("einundzwanzig", ["ein", "und", "zwan", "zig", "zwanzig"]), words_of("elf", ["eins"])
-    (['ein', 'und', 'zwanzig'], [])
-    """
-    best: list[list[str] | None] = [[]]  # for each beginning of the word
-    for stop in range(1, len(word) + 1):
-        ways = [
-            [*before, word[start:stop]]
-            for start, before in enumerate(best)
-            if before is not None and word[start:stop] in known
-        ]
-        best.append(min(ways, key=len, default=None))
-    return best[-1] or []
+def _say(text: str) -> None:
+    print(f"attnlib.translation: {text}", file=sys.stderr)
 
 
 if __name__ == "__main__":

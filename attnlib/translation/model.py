@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, overload
 
 import attnlib._needs.torch  # noqa: F401  # isort: skip
 import torch
 
 from attnlib._checks import check_share, check_size
 from attnlib.data.corpus import Corpus
-from attnlib.data.text import Pairs, pad
+from attnlib.data.subwords import BytePairs
+from attnlib.data.text import END, Pairs, pad
 from attnlib.decoding.strategies import greedy
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.tokens import shift_right
 from attnlib.nn.transformer import Transformer
 from attnlib.training.label_smoothing import smoothed_cross_entropy
 from attnlib.training.schedules import warmup_cosine
+from attnlib.translation.reading import read_text
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,10 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["loss", "recipe", "translate", "translator"]
 
+N_MAX, TOGETHER = 32, 64  # tokens that are written for lists of words; strings that are translated in one batch
+OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.1}
+
 
 def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
     """An untrained model for ``corpus``: two layers a side, four heads, 64 numbers a row, unless ``options`` say else.
 
+    For pieces of words, one table for both languages and the output, three layers, 128 numbers and a dropout of 0.1.
     ``options`` are those of `attnlib.nn.TransformerConfig`. The caller's random numbers go on as if none had
     been drawn.
 
@@ -37,6 +44,8 @@ def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
     torch.Size([29, 64])
     """
     sizes = {"n_source": len(corpus.source), "n_target": len(corpus.target)}
+    if isinstance(corpus.source, BytePairs):
+        sizes |= OF_PIECES
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(check_size("seed", seed))
         return Transformer(TransformerConfig(**(sizes | options)))
@@ -75,23 +84,101 @@ def loss(smoothing: float = 0.1) -> Callable[[Transformer, Pairs], tuple[Tensor,
     return of
 
 
-@torch.no_grad()
+@overload
 def translate(
-    model: Transformer, corpus: Corpus | Vocabularies, texts: Iterable[Sequence[str]], n_max: int = 32
-) -> list[list[str]]:
-    """What ``model`` writes, token by token the likeliest, for source texts given as lists of tokens.
+    model: Transformer, corpus: Corpus | Vocabularies, texts: Iterable[str], n_max: int | None = None
+) -> list[str]: ...
+@overload
+def translate(
+    model: Transformer,
+    corpus: Corpus | Vocabularies,
+    texts: Iterable[list[str] | tuple[str, ...]],
+    n_max: int | None = None,
+) -> list[list[str]]: ...
+def translate(
+    model: Transformer,
+    corpus: Corpus | Vocabularies,
+    texts: Iterable[str] | Iterable[list[str] | tuple[str, ...]],
+    n_max: int | None = None,
+) -> list[str] | list[list[str]]:
+    """What ``model`` writes, token by token the likeliest: strings for strings, lists of words for lists of words.
 
-    ``corpus`` is what it was trained on, or the vocabularies that `open_translator` returns.
+    ``corpus`` is what it was trained on, or the vocabularies that `open_translator` returns. After ``n_max`` tokens a
+    translation ends, finished or not: 32 unless given, and for strings, of which a warning names those that were cut,
+    32 more than twice the longest of 64 that are translated together.
 
-    Raises ``ValueError`` when a token is not of the source's vocabulary, or there is no text.
+    Pieces of words know every text. Words do not, and there is one rule: a text with a word that is not known is
+    refused, and both are named. In a string, a word is known too in small letters, or where known words of three
+    letters and more are written together: *einundzwanzig* is *ein und zwanzig*.
+
+    Raises ``ValueError`` for an unknown word, or without a text; ``TypeError`` when ``texts`` is a string or mixes
+    strings and lists.
 
     >>> from attnlib.data.corpus import numbers
     >>> corpus = numbers(30, 5)
     >>> translation = translate(translator(corpus), corpus, [["ein", "und", "zwanzig"]])
     """
-    texts = [list(text) for text in texts]
-    for text in texts:
+    texts = _checked(texts)
+    strings, pieces = isinstance(texts[0], str), isinstance(corpus.source, BytePairs)
+    if strings or pieces:
+        written, cut = translate_strings(
+            model, corpus, texts if strings else [" ".join(text) for text in texts], n_max
+        )
+        if cut:
+            named = ", ".join(f"texts[{i}]" for i in cut[:4]) + f" and {len(cut) - 4} more" * (len(cut) > 4)
+            warnings.warn(f"the translation of {named} was cut: it had no end after n_max tokens", stacklevel=2)
+        return written if strings else [text.split() for text in written]
+    for i, text in enumerate(texts):
         if unknown := [token for token in text if token not in corpus.source]:
-            raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r}")
-    source = pad([corpus.source.encode(text) for text in texts]).tokens.to(model.lm_head.weight.device)
-    return [corpus.target.decode(row) for row in greedy(model, source, n_max).cpu()]
+            raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r} in texts[{i}]")
+    rows = _written(model, [corpus.source.encode(text) for text in texts], N_MAX if n_max is None else n_max)
+    return [corpus.target.decode(row) for row in rows]
+
+
+def _checked(texts: Iterable[str] | Iterable[list[str] | tuple[str, ...]]) -> list[Any]:
+    if isinstance(texts, str):
+        raise TypeError("texts must be a list of texts; got a string. For one text, write [text]")
+    texts = list(texts)
+    if not texts:
+        raise ValueError("texts must hold at least one; got none")
+    for i, text in enumerate(texts):
+        if isinstance(text, str) != isinstance(texts[0], str):
+            raise TypeError(f"texts must be all strings or all lists of words; got {text!r} at place {i}")
+    return texts
+
+
+def translate_strings(
+    model: Transformer, corpus: Corpus | Vocabularies, texts: list[str], n_max: int | None = None
+) -> tuple[list[str], list[int]]:
+    """A string for each, those of like length together, and the places of those that were cut; see `translate`.
+
+    The translation of a blank string is empty.
+
+    >>> from attnlib.data.corpus import Corpus
+    >>> corpus = Corpus.of_pairs([("ja", "yes"), ("nein", "no")])
+    >>> translate_strings(translator(corpus), corpus, ["", " "])
+    (['', ''], [])
+    """
+    sources = [read_text(text, corpus.source, f"texts[{i}]") for i, text in enumerate(texts)]
+    order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
+    written, cut = [""] * len(texts), []
+    for start in range(0, len(order), TOGETHER):
+        places = order[start : start + TOGETHER]
+        limit = _limit(model, len(sources[places[-1]])) if n_max is None else n_max
+        rows = _written(model, [sources[i] for i in places], limit)
+        for i, row in zip(places, rows.tolist(), strict=True):
+            text = corpus.target.decode(row)
+            written[i] = text if isinstance(text, str) else " ".join(text)
+            cut += [] if END in row else [i]
+    return written, sorted(cut)
+
+
+def _limit(model: Transformer, longest: int) -> int:
+    limit = 2 * longest + N_MAX
+    return min(limit, model.config.n_max) if model.config.position == "learned" else limit
+
+
+@torch.no_grad()
+def _written(model: Transformer, sources: list[list[int]], n_max: int) -> Tensor:
+    source = pad(sources).tokens.to(model.lm_head.weight.device)
+    return greedy(model, source, n_max).cpu()

@@ -45,7 +45,7 @@ def bleu(written: Iterable[Sequence[str]], examples: Iterable[Example]) -> float
     >>> bleu([["one", "hundred", "twenty", "one"]], [number(121)])
     100.0
     """
-    needs("sacrebleu", extra="course")
+    needs("sacrebleu", extra="torch")
     from sacrebleu import corpus_bleu
 
     written, examples = list(written), list(examples)
@@ -75,7 +75,7 @@ def text_scores(written: Sequence[str], right: Sequence[str], *, tokenize: str =
     >>> text_scores(["打开所有文件"], ["打开所有文件"])
     {'BLEU': 100.0, 'chrF': 100.0}
     """
-    needs("sacrebleu", extra="course")
+    needs("sacrebleu", extra="torch")
     from sacrebleu import corpus_bleu, corpus_chrf
 
     if isinstance(written, str) or isinstance(right, str):

@@ -1,4 +1,4 @@
-"""A translator in a folder: its weights, its settings and the words that it knows."""
+"""A translator in a folder: its weights, its settings and the words, or pieces of words, that it knows."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ from typing import NamedTuple
 
 from attnlib._checks import check_folder
 from attnlib.data.corpus import Corpus
+from attnlib.data.subwords import BytePairs
 from attnlib.data.text import Vocabulary
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.transformer import Transformer
 from attnlib.training.weights import load, save
 
-__all__ = ["Vocabularies", "open_translator", "save_translator"]
+__all__ = ["CONFIG", "PIECES", "WEIGHTS", "Vocabularies", "open_translator", "save_settings", "save_translator"]
 
-SOURCE, TARGET, CONFIG, WEIGHTS = "source.json", "target.json", "config.json", "model.safetensors"
+SOURCE, TARGET, PIECES = "source.json", "target.json", "pieces.json"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
 class Vocabularies(NamedTuple):
     """The words of the two languages, which is all of a `Corpus` that `attnlib.translation.translate` needs.
 
+    Both are one where pieces of words were learned.
+
     >>> Vocabularies._fields
     ('source', 'target')
     """
 
-    source: Vocabulary
-    target: Vocabulary
+    source: Vocabulary | BytePairs
+    target: Vocabulary | BytePairs
 
 
 def save_translator(model: Transformer, corpus: Corpus | Vocabularies, folder: str | Path) -> None:
@@ -42,12 +46,22 @@ def save_translator(model: Transformer, corpus: Corpus | Vocabularies, folder: s
     >>> words.source == corpus.source
     True
     """
+    save_settings(model, corpus, folder)
+    save(model, Path(folder) / WEIGHTS)
+
+
+def save_settings(model: Transformer, corpus: Corpus | Vocabularies, folder: str | Path) -> None:
+    """Write all but the weights: what does not change while ``model`` is trained."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    corpus.source.save(folder / SOURCE)
-    corpus.target.save(folder / TARGET)
+    files = {SOURCE: corpus.source, TARGET: corpus.target}
+    if isinstance(corpus.source, BytePairs):
+        files = {PIECES: corpus.source}
+    for name in {SOURCE, TARGET, PIECES} - files.keys():
+        (folder / name).unlink(missing_ok=True)  # of a translator that was here before
+    for name, vocabulary in files.items():
+        vocabulary.save(folder / name)
     (folder / CONFIG).write_text(json.dumps(asdict(model.config), indent=1) + "\n", encoding="utf-8")
-    save(model, folder / WEIGHTS)
 
 
 def open_translator(folder: str | Path) -> tuple[Transformer, Vocabularies]:
@@ -65,5 +79,12 @@ def open_translator(folder: str | Path) -> tuple[Transformer, Vocabularies]:
         config = TransformerConfig(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / CONFIG} must hold the settings of a Transformer; {error}") from None
-    words = Vocabularies(*(Vocabulary.load(folder / name) for name in (SOURCE, TARGET)))
+    if (folder / PIECES).exists():
+        pieces = BytePairs.load(folder / PIECES)
+        words = Vocabularies(pieces, pieces)
+    else:
+        words = Vocabularies(*(Vocabulary.load(folder / name) for name in (SOURCE, TARGET)))
+    if (len(words.source), len(words.target)) != (config.n_source, config.n_target):
+        known, wanted = (len(words.source), len(words.target)), (config.n_source, config.n_target)
+        raise ValueError(f"{folder} must hold as many words as {CONFIG} says, {wanted}; got {known}")
     return load(Transformer(config), folder / WEIGHTS).eval(), words

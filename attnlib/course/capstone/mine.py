@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +20,8 @@ from attnlib.course.capstone.assemble import PARTS, TEMPLATE, assemble, opened, 
 from attnlib.course.grading import registry
 from attnlib.course.grading.progress_file import progress
 from attnlib.course.grading.standalone import standalone
-
-if TYPE_CHECKING:
-    from attnlib.data.corpus import Corpus
-    from attnlib.data.text import Pairs
+from attnlib.data.corpus import Corpus
+from attnlib.data.text import Pairs
 
 __all__ = ["Mine", "mistakes"]
 
