@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from attnlib.course.exercises.exercise import Exercise, Misconception
@@ -41,11 +43,11 @@ def _leaks():
 def _same_leaks(wanted, named):
     if not set(named) <= set(PARTS):
         return f"{sorted(set(named) - set(PARTS))} are no numbers of the list, which are 1 to {len(PARTS)}."
-    return set(named) == set(wanted)
+    return set(named) == set(wanted) or "Not these. For each, write out what the first row is made of."
 
 
 def _numbers(named):
-    return [int(number) for number in np.ravel(named)]
+    return [int(number) for number in (re.findall(r"\d+", named) if isinstance(named, str) else np.ravel(named))]
 
 
 def _from_the_start(n_q, n_k):
@@ -68,7 +70,8 @@ def _hidden_fault(wanted, came):
 
 
 def _tied(W_O, n_heads):
-    return np.tile(W_O[: len(W_O) // n_heads], (n_heads, 1))
+    first, *_ = W_O.reshape(n_heads, -1, W_O.shape[1])
+    return np.tile(first, (n_heads, 1))
 
 
 EXERCISES = [
@@ -119,7 +122,7 @@ EXERCISES = [
         id="24.2",
         title="A fault that nothing here meets",
         reference=_from_the_start,
-        cases=lambda rng: [(4, 4), (2, 5), (7, 7), (1, 6)],
+        cases=lambda rng: [(4, 4), (2, 5), (7, 7), (3, 7)],
         adapt=np.asarray,
         compare=_hidden_fault,
         hints=(
