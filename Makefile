@@ -2,13 +2,14 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 LESSONS = $(wildcard notebooks/[0-9][0-9]_*.ipynb)
+STUDIES = $(patsubst studies/%.md,%,$(wildcard studies/*.md))
 # As many as the course asks for cores. A third on the same two saves nothing: nearly all of it is computing.
 WORKERS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset test check lint format build pull answers mutants progress times machines parity book slides bench seeds pretrain constraints always
+.PHONY: help lab reset test check lint format build pull answers mutants progress times machines parity book slides bench studies pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,21 +70,10 @@ slides: .venv/slides ## make the decks from slides/*.md, in slides/_build (PDF=1
 	$(PY) -m publish slides $(if $(PDF),--pdf)
 
 bench: .venv/bench ## compare with other implementations, in about five minutes, and write benchmarks/RESULTS.md
-	KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
+	PYTHONPATH=. KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
 
-seeds: .venv/tester ## train models of lessons 05, 10, 12, 13, 17 to 19 and 21 to 24 from several seeds each, and write benchmarks/SEEDS*.md
-	$(PY) benchmarks/seeds.py
-	$(PY) benchmarks/seeds_recurrent.py
-	$(PY) benchmarks/seeds_blocks.py
-	$(PY) benchmarks/seeds_pronouns.py
-	$(PY) benchmarks/seeds_gaps.py
-	$(PY) benchmarks/seeds_in_words.py
-	$(PY) benchmarks/seeds_in_context.py
-	$(PY) benchmarks/seeds_pictures.py
-	$(PY) benchmarks/seeds_pictures_and_words.py
-	$(PY) benchmarks/seeds_scaling.py
-	$(PY) benchmarks/seeds_parts.py
-	$(PY) benchmarks/scaling.py
+studies: .venv/tester ## train what the lessons quote from several seeds each, and write studies/*.md (NAME="blocks parts" some of them)
+	set -e; for name in $(or $(NAME),$(STUDIES)); do $(PY) -m studies.$$name; done
 
 pretrain: .venv/learner ## train the GPT that the course ships, in an hour or two; killed, it goes on (ARGS="--steps 100")
 	$(PY) -m attnlib.pretraining.train --checkpoint pretraining $(ARGS)

@@ -14,9 +14,10 @@ import long_sequences
 import memory
 import models
 import regression
-from machine import described
 from measure import TURNS, Row
 from tqdm import tqdm
+
+from studies.machine import described
 
 HERE = Path(__file__).parent
 SECTIONS: list[Callable[[], Iterator[list[Row]]]] = [

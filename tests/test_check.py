@@ -65,7 +65,7 @@ def test_a_page_is_told_to_the_test_that_reads_it_and_a_lost_file_to_who_named_i
 
 def test_the_course_is_read_so(tree):
     far = touched.Tree().reached(
-        {"attnlib/scores.py": {"gaussian"}, "attnlib/plotting/shifting.py": {"shift_diagram"}}
+        {"attnlib/scores.py": {"gaussian"}, "attnlib/course/drawings/shifting.py": {"shift_diagram"}}
     )
     assert far["tests/test_scores.py"]["test_gradients_at_distance_zero_are_finite"] == 1
     assert min(far["notebooks/01_nadaraya_watson.ipynb"].values()) == 1

@@ -323,7 +323,7 @@ def test_claim_22_before_training_a_word_has_its_even_share(seed):
 
 def pronouns(section):
     """The rows of eleven translators in a table of their study, each as seed and numbers."""
-    study = Study(NOTEBOOKS.parent / "benchmarks" / "SEEDS_PRONOUNS.md")
+    study = Study(NOTEBOOKS.parent / "studies" / "pronouns.md")
     rows = {row[0]: row[1:] for row in study.rows(section) if row[0].isdigit()}
     assert [*rows] == [str(seed) for seed in range(11)]
     return {int(seed): [[float(x) for x in cell.split() if x != "to"] for cell in row] for seed, row in rows.items()}
@@ -703,7 +703,7 @@ def test_claim_49_the_form_takes_any_question_and_each_task_must_be_learned():
     lesson = nbformat.read(NOTEBOOKS / "18_t5.ipynb", as_version=4)
     [cell] = [cell for cell in lesson.cells if "claim-49" in cell.metadata.get("tags", ())]
     printed = cell.outputs[0].data["text/markdown"]
-    study = (NOTEBOOKS.parent / "benchmarks" / "SEEDS_IN_WORDS.md").read_text(encoding="utf-8")
+    study = (NOTEBOOKS.parent / "studies" / "in_words.md").read_text(encoding="utf-8")
     assert set(printed.splitlines()) <= set(study.splitlines())
     tasks = study[study.index("## The tasks") : study.index("## Two prefixes")]
 
@@ -727,7 +727,7 @@ def test_claim_47_with_few_pictures_the_convolution_is_ahead():
     found = [int(number) for number in re.findall(r"(-?\d+) %", printed)]
     assert len(found) == 6  # two numbers of pictures, three seeds
     assert min(found) > 0
-    study = (NOTEBOOKS.parent / "benchmarks" / "SEEDS_PICTURES.md").read_text(encoding="utf-8")
+    study = (NOTEBOOKS.parent / "studies" / "pictures.md").read_text(encoding="utf-8")
     digits = study[study.index("## Digits") : study.index("## More")].splitlines()
     rows = {row.split(" | ")[0].strip("| "): row for row in digits if row.startswith("| ")}
     means = {name: [int(n) for n in re.findall(r"(\d+) \(", rows[name])] for name in ("convolution", "ViT")}

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from attnlib import attention, padding, plotting, positions, scaled_dot, split_heads
+from attnlib.course import drawings
 from attnlib.nn import DecoderLayer, EncoderLayer, Transformer, TransformerConfig
 from attnlib.plotting.canvas import text_size
 from attnlib.plotting.flow import calls_of, flow_of, outermost
@@ -37,7 +38,7 @@ def model_drawing(model, source=SOURCE):
 
 
 def attention_drawing(q, k, v, scores, weights, out, **options):
-    return plotting.attention_diagram(q, k, v, scores, weights, out, title="One attention", **options)
+    return drawings.attention_diagram(q, k, v, scores, weights, out, title="One attention", **options)
 
 
 def test_a_pre_norm_layer_is_drawn_with_its_sums_past_the_normalisation():
@@ -244,18 +245,18 @@ def test_text_is_measured_as_it_is_drawn():
 
 def test_a_shift_that_is_none_is_refused():
     with pytest.raises(ValueError, match="goes_in must be a start symbol and written without its last"):
-        plotting.shift_diagram(["start", "b"], ["c", "b"], position=1, title="")
+        drawings.shift_diagram(["start", "b"], ["c", "b"], position=1, title="")
     with pytest.raises(ValueError, match="position must be from 1 to 2; got 3"):
-        plotting.shift_diagram(["start", "c"], ["c", "end"], position=3, title="")
+        drawings.shift_diagram(["start", "c"], ["c", "end"], position=3, title="")
 
 
 def test_the_ways_of_a_path_diagram_are_what_they_cost():
     costs = {"noun": {"animals": [0.5, 1.0], "places": [0, 0]}, "verb": {"animals": [0, 0.01], "places": [0, 0]}}
-    alt = plotting.paths_diagram(costs, "the\npronoun", title="Two ways").alt
+    alt = drawings.paths_diagram(costs, "the\npronoun", title="Two ways").alt
     assert "noun to the pronoun, animals 50, 100 % · places 0, 0 %" in alt
     for wrong in ({}, {"noun": {"animals": [1.2]}}):
         with pytest.raises(ValueError, match="costs must hold shares from 0 to 1"):
-            plotting.paths_diagram(wrong, "the pronoun", title="")
+            drawings.paths_diagram(wrong, "the pronoun", title="")
 
 
 def test_curves_stand_above_the_weights_that_made_them():
@@ -295,7 +296,7 @@ def test_strongest_keys_stand_beside_their_query_largest_weight_first():
 
 def test_worked_attention_prints_what_a_reader_with_paper_gets():
     q, k, v = np.array([[2, 2, 0, 0]]), np.array([[1, 1, 0, 0], [0, 1, 0, 0]]), np.array([[8], [2]])
-    picture = plotting.worked_attention(q, k, v, title="On paper")
+    picture = drawings.worked_attention(q, k, v, title="On paper")
     written = [text.get_text() for ax in picture.figure.axes for text in ax.texts]
     assert {"0.73", "0.27", "6.4"} <= set(written)  # .73 × 8 + .27 × 2 = 6.38
     assert "Products: Q × Kᵀ ÷ √4 = scores; weights × V = out." in picture.alt
@@ -304,21 +305,21 @@ def test_worked_attention_prints_what_a_reader_with_paper_gets():
 def test_worked_attention_refuses_numbers_that_do_not_come_out():
     q, k, v = np.array([[2, 2, 0, 0]]), np.array([[1, 1, 0, 0], [0, 1, 0, 0]]), np.array([[8], [2]])
     with pytest.raises(ValueError, match="scores must be whole numbers"):
-        plotting.worked_attention(np.array([[1, 2, 0, 0]]), k, v, title="Halves")
+        drawings.worked_attention(np.array([[1, 2, 0, 0]]), k, v, title="Halves")
     with pytest.raises(ValueError, match="rounded to two decimals, give other outputs"):
-        plotting.worked_attention(q, k, 1000 * v, title="Too large")
+        drawings.worked_attention(q, k, 1000 * v, title="Too large")
 
 
 def test_a_cache_without_room_is_refused():
-    assert "k6, new" in plotting.cache_diagram(5, title="Six").alt
+    assert "k6, new" in drawings.cache_diagram(5, title="Six").alt
     for n_kept in (0, 10):
         with pytest.raises(ValueError, match="n_kept must be from 1 to 9"):
-            plotting.cache_diagram(n_kept, title="")
+            drawings.cache_diagram(n_kept, title="")
 
 
 def test_masks_are_drawn_as_they_broadcast_to_the_heads_of_each_sentence():
     real = padding([3, 1])
-    picture = plotting.mask_diagram({"right": real[:, None], "wrong": real}, shape=(2, 2, 3, 3), title="Two masks")
+    picture = drawings.mask_diagram({"right": real[:, None], "wrong": real}, shape=(2, 2, 3, 3), title="Two masks")
     right, wrong = said_of(picture, "Masks")[:4], said_of(picture, "Masks")[4:]
     all_three, one = "111, 111, 111", "100, 100, 100"
     assert [words.split(": ")[1] for words in right] == [all_three, all_three, one, one]
@@ -328,11 +329,11 @@ def test_masks_are_drawn_as_they_broadcast_to_the_heads_of_each_sentence():
 
 def test_a_mask_that_does_not_broadcast_is_not_drawn():
     with pytest.raises(ValueError, match=r"real must broadcast to \(2, 3, 4, 4\); got \(2, 1, 4\)"):
-        plotting.mask_diagram({"real": padding([4, 2])}, shape=(2, 3, 4, 4), title="Too few heads")
+        drawings.mask_diagram({"real": padding([4, 2])}, shape=(2, 3, 4, 4), title="Too few heads")
 
 
 def sentence_drawing(x, words):
-    return plotting.self_attention_diagram(x, *[np.eye(2)] * 3, words=words, title="A sentence")
+    return drawings.self_attention_diagram(x, *[np.eye(2)] * 3, words=words, title="A sentence")
 
 
 def test_a_sentence_that_attends_to_itself_is_drawn_with_what_is_computed_from_its_rows():
@@ -351,14 +352,14 @@ def test_every_row_of_a_sentence_needs_a_word():
 
 def test_moves_are_told_from_where_to_where():
     paths = {"bank": (np.array([1.0, 1.0]), np.array([2.0, 0.5]))}
-    picture = plotting.moves(paths, {"the": [0, 0], "old": [0, 0]}, title="It moves", labels=("water", "money"))
+    picture = drawings.moves(paths, {"the": [0, 0], "old": [0, 0]}, title="It moves", labels=("water", "money"))
     assert "bank from (1.0, 1.0) to (2.0, 0.5)" in picture.alt
     assert "the, old" in [text.get_text() for text in picture.figure.axes[0].texts]
 
 
 def test_heads_are_drawn_as_pieces_of_every_row():
     rows = np.arange(24).reshape(4, 6)
-    picture = plotting.heads_diagram(rows, 3, title="Three heads")
+    picture = drawings.heads_diagram(rows, 3, title="Three heads")
     heads = [words for words in said_of(picture, "Matrices") if words.startswith("head")]
     for h, words in enumerate(heads):
         numbers = ", ".join(" ".join(map(str, row)) for row in split_heads(rows, 3)[h].tolist())
@@ -368,13 +369,13 @@ def test_heads_are_drawn_as_pieces_of_every_row():
 
 def test_heads_that_do_not_divide_a_row_are_not_drawn():
     with pytest.raises(ValueError, match="n_heads must divide 6, the size of a row; got 4"):
-        plotting.heads_diagram(np.zeros((2, 6), int), 4, title="Four heads")
+        drawings.heads_diagram(np.zeros((2, 6), int), 4, title="Four heads")
 
 
 def test_clocks_say_the_score_of_the_turned_query_and_key():
     q, k = np.array([[0.9, 0.3], [0.2, 0.8]]), np.array([[0.5, -0.7], [0.9, 0.4]])
     rates = 10000.0 ** (-np.arange(0, 4, 2) / 4)
-    picture = plotting.clocks(q, k, rates, places=[(2, 5), (9, 12)], title="Two clocks")
+    picture = drawings.clocks(q, k, rates, places=[(2, 5), (9, 12)], title="Two clocks")
     turned_q, turned_k = (positions.rotary(np.tile(x.reshape(1, 4), (13, 1)), layout="pairs") for x in (q, k))
     for at_q, at_k in ((2, 5), (9, 12)):
         assert f"query at {at_q}, key at {at_k}: score {turned_q[at_q] @ turned_k[at_k]:.2f}" in picture.alt
@@ -390,7 +391,7 @@ def test_a_level_is_drawn_in_every_plot_under_its_name():
 
 def translator_drawing(weights, step=2, n_states=3):
     states = np.zeros((n_states, 8))
-    return plotting.translator_diagram("abc", "cba", states, weights, step=step, title="Two joins")
+    return drawings.translator_diagram("abc", "cba", states, weights, step=step, title="Two joins")
 
 
 def test_a_translator_is_drawn_with_the_weights_of_the_step_that_the_state_before_asked_for():
@@ -417,7 +418,7 @@ def test_a_translator_that_cannot_be_is_not_drawn(options, words):
 
 def test_the_shortest_way_is_drawn_in_bold_and_counted():
     chain = [((0, j), (1, j)) for j in range(4)] + [((1, j), (1, j + 1)) for j in range(3)]
-    picture = plotting.joins_diagram({"chain": chain, "one": [((0, 0), (1, 3))]}, title="Ways")
+    picture = drawings.joins_diagram({"chain": chain, "one": [((0, 0), (1, 3))]}, title="Ways")
     assert "chain, 7 links, the shortest way has 4; one, 1 link, the shortest way has 1" in picture.alt
     assert sum(line.get_linewidth() > 2 for line in picture.figure.axes[0].lines) == 4 + 1
 
@@ -425,7 +426,7 @@ def test_the_shortest_way_is_drawn_in_bold_and_counted():
 @pytest.mark.parametrize("links", [[], [((0, 1), (1, 1))]])
 def test_a_way_that_leads_nowhere_is_not_drawn(links):
     with pytest.raises(ValueError, match="blocked must lead from the first input"):
-        plotting.joins_diagram({"blocked": links}, title="No way")
+        drawings.joins_diagram({"blocked": links}, title="No way")
 
 
 def test_a_map_frames_cells_and_calls_no_axis_a_query_where_nothing_asks():

@@ -89,7 +89,7 @@ def lab(browser, tmp_path_factory):
     root = tmp_path_factory.mktemp("lab")
     kept_out = shutil.ignore_patterns("source", "*.bak", ".ipynb_checkpoints", "__pycache__")
     shutil.copytree(COURSE.notebooks, root / "notebooks", ignore=kept_out)
-    for name in ("attnlib", "benchmarks"):  # lessons read studies and scores there
+    for name in ("attnlib", "studies"):  # lessons read measurements and scores there
         (root / name).symlink_to(COURSE.notebooks.parent / name)
     server = Lab(root)
     try:

@@ -21,7 +21,7 @@ from transformers import (
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 from attnlib import decoding
-from attnlib.models import BERT, GPT, T5, BERTConfig, GPTConfig
+from attnlib.models import BERT, GPT, T5, BERTConfig, GPTConfig, tokenizer_of
 from attnlib.pretraining import byte_pairs
 
 SMALL = dict(n_tokens=50, n_max=40, d_model=24, n_heads=3, n_layers=2)
@@ -116,8 +116,8 @@ def test_padding_is_that_of_hugging_face_and_is_kept(pad, tmp_path):
     wanted = theirs.generate(tokens, attention_mask=real.long(), max_new_tokens=12, do_sample=False)[:, 9:]
     assert torch.equal(decoding.greedy(ours, tokens, 12), wanted)
     ours.save_published(tmp_path)
-    assert GPT.from_pretrained(tmp_path).model.config == ours.config
-    assert torch.equal(decoding.greedy(GPT.from_pretrained(tmp_path).model, tokens, 12), wanted)
+    assert GPT.from_pretrained(tmp_path).config == ours.config
+    assert torch.equal(decoding.greedy(GPT.from_pretrained(tmp_path), tokens, 12), wanted)
     assert GPT2LMHeadModel.from_pretrained(tmp_path).config.pad_token_id == pad
 
 
@@ -152,7 +152,7 @@ def test_it_can_be_read_again_and_by_hugging_face(tmp_path):
     model, tokens = GPT(GPTConfig(**SMALL)).eval(), torch.randint(50, (2, 7))
     model.save_published(tmp_path)
     byte_pairs(["a b c"], 260).save(str(tmp_path / "tokenizer.json"))
-    again, tokenizer = GPT.from_pretrained(tmp_path)
+    again, tokenizer = GPT.from_pretrained(tmp_path), tokenizer_of(tmp_path)
     assert tokenizer.encode("a").tokens == ["a"]
     assert torch.equal(again(tokens).logits, model(tokens).logits)
     with pytest.raises(ValueError, match=r"as gpt2 is published; it differs in positional\.learned\.weight"):
@@ -168,11 +168,12 @@ def folder(tmp_path):
 
 
 def test_a_folder_that_hugging_face_wrote_is_read(folder):
-    model, tokenizer = GPT.from_pretrained(folder)
+    model = GPT.from_pretrained(folder)
     tokens = torch.randint(50, (2, 7))
     torch.testing.assert_close(model(tokens).logits, gpt2()(tokens).logits, atol=1e-5, rtol=0)
-    assert tokenizer is None
     assert not model.training
+    with pytest.raises(FileNotFoundError, match=r"tokenizer\.json must hold the tokenizer"):
+        tokenizer_of(folder)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_wrong_folders_are_named(folder):
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(ValueError, match=r"must be a tokenizer\.json"):
-        GPT.from_pretrained(folder)
+        tokenizer_of(folder)
     (folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match="must hold all weights"):
         GPT.from_pretrained(folder)
@@ -286,7 +287,7 @@ def test_the_old_names_of_bert_are_read(tmp_path):
     for old, new in spelled.items():
         tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}
     save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    model, tokens = BERT.from_pretrained(tmp_path).model, torch.randint(50, (2, 7))
+    model, tokens = BERT.from_pretrained(tmp_path), torch.randint(50, (2, 7))
     torch.testing.assert_close(model(tokens), theirs(tokens).prediction_logits, atol=1e-5, rtol=0)
 
 
@@ -376,7 +377,7 @@ def test_a_folder_of_t5_with_two_tables(tmp_path):
     tensors = load_file(tmp_path / "model.safetensors")
     other = torch.randn(50, 24)
     save_file(tensors | {"lm_head.weight": other}, tmp_path / "model.safetensors", {"format": "pt"})
-    model, (source, target) = T5.from_pretrained(tmp_path).model, source_and_target()
+    model, (source, target) = T5.from_pretrained(tmp_path), source_and_target()
     theirs.lm_head.weight = torch.nn.Parameter(other)
     wanted = theirs(input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target).logits
     torch.testing.assert_close(model(source, target).logits, wanted, atol=1e-4, rtol=1e-5)

@@ -11,7 +11,7 @@ from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig, ViTFo
 from transformers import ViTConfig as TheirViTConfig
 from transformers.loss.loss_for_object_detection import generalized_box_iou
 
-from attnlib import plotting
+from attnlib.course import drawings
 from attnlib.data.scenes import NOTHING
 from attnlib.data.scenes import scenes as scenes_of
 from attnlib.models import DETR, DETRConfig, ViT, ViTConfig
@@ -66,7 +66,7 @@ def test_vit_equals_hugging_face(dtype, atol, options):
 def test_a_folder_with_vits_published_names_is_read(tmp_path):
     theirs = their_vit()
     theirs.save_pretrained(tmp_path)
-    ours, _ = ViT.from_pretrained(tmp_path)
+    ours = ViT.from_pretrained(tmp_path)
     pictures = torch.rand(2, 2, 12, 12)
     torch.testing.assert_close(ours(pictures), theirs(pictures).logits, atol=1e-5, rtol=0)
 
@@ -210,7 +210,7 @@ def test_gradients_of_detr_equal_hugging_faces(of_dtype, atol):
 def test_a_folder_with_detrs_published_names_is_read(tmp_path):
     theirs = their_detr()
     theirs.save_pretrained(tmp_path)
-    ours, _ = DETR.from_pretrained(tmp_path)
+    ours = DETR.from_pretrained(tmp_path)
     ours.backbone = Features(theirs)
     pictures = torch.rand(2, 3, 48, 64)
     torch.testing.assert_close(ours(pictures).boxes, theirs(pictures).pred_boxes, atol=1e-5, rtol=0)
@@ -366,8 +366,8 @@ def test_the_detr_that_is_shipped_reads_scenes_that_nobody_has_seen():
 
 def test_the_drawings_say_the_shapes_of_the_model():
     model = ViT(ViTConfig(**SMALL_VIT, position="none"))
-    picture = plotting.vit_diagram(model, torch.rand(1, 1, 8, 8), title="No places")
+    picture = drawings.vit_diagram(model, torch.rand(1, 1, 8, 8), title="No places")
     assert "positions added" not in picture.alt
     assert "patches times E to class token and positions, (16, 24)" in picture.alt
-    picture = plotting.detr_diagram(small_detr(), torch.rand(1, 1, 24, 24), title="It asks")
+    picture = drawings.detr_diagram(small_detr(), torch.rand(1, 1, 24, 24), title="It asks")
     assert "2 × PlacedDecoderLayer to box" in picture.alt

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.models import GPT, GPTConfig, folder_of, pretrained
+from attnlib.models import GPT, GPTConfig, folder_of, pretrained, tokenizer_of
 from attnlib.pretraining import (
     HELD_OUT,
     PACKAGES,
@@ -145,7 +145,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(tmp_path):
     said = subprocess.run(_command(killed, 40), env=quiet, check=True, capture_output=True, text=True).stdout
     assert said.startswith("40 steps, loss ")
     assert (killed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    model, tokenizer = GPT.from_pretrained(killed)
+    model, tokenizer = GPT.from_pretrained(killed), tokenizer_of(killed)
     assert model.config.d_model == 8
     assert tokenizer.get_vocab_size() == 4096
 

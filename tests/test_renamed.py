@@ -10,7 +10,7 @@ import safetensors.torch
 import torch
 
 from attnlib.decoding import greedy
-from attnlib.models import BERT, GPT, BERTConfig, GPTConfig
+from attnlib.models import BERT, GPT, BERTConfig, GPTConfig, folder_of
 from attnlib.nn import MultiHeadAttention, Transformer, TransformerConfig
 from attnlib.training import load
 
@@ -43,10 +43,22 @@ def test_an_old_name_works_and_says_the_new_one(kind, old, new):
     assert found == model
 
 
+def test_the_pair_that_from_pretrained_returned_can_still_be_taken_apart():
+    folder = folder_of("technical-english")
+    with pytest.warns(DeprecationWarning, match=r"now from_pretrained\(folder\) and tokenizer_of\(folder\)"):
+        model, tokenizer = GPT.from_pretrained(folder)
+    with pytest.warns(DeprecationWarning, match="tokenizer_of"):
+        assert isinstance(GPT.from_pretrained(folder).model, GPT)
+    assert tokenizer.get_vocab_size() == model.config.n_tokens
+    with pytest.raises(TypeError, match=r"a GPT has no parts to go through: call it, model\(tokens\)"):
+        list(MADE["GPT"]())
+
+
 @pytest.mark.parametrize(
     ("module", "old", "new"),
     [
         ("core.online", "carry_on", "core.online_update"),
+        ("plotting", "cache_diagram", "course.drawings.cache_diagram"),
         ("models.gpt", "Predicted", "models.gpt.LMOutput"),
         ("models.flamingo", "Told", "models.flamingo.FlamingoOutput"),
         ("nn.recurrent", "Predicted", "nn.recurrent.Seq2SeqOutput"),

@@ -63,7 +63,7 @@ def main() -> None:
     (TARGET / "config.json").write_text(json.dumps(cleaned, indent=1) + "\n", encoding="utf-8")
     write(TARGET / "model.safetensors", weights(source / "pytorch_model.bin"), {"format": "pt"})
     tokenizer(TARGET / "vocab.txt").save(str(TARGET / "tokenizer.json"))
-    model, _ = BERT.from_pretrained(TARGET)
+    model = BERT.from_pretrained(TARGET)
     print(f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters in {TARGET}")
 
 

@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("attnlib", "tests", "notebooks", "benchmarks", "publish", "tools")
+FOLDERS = ("attnlib", "tests", "notebooks", "benchmarks", "studies", "publish", "tools")
 FARTHEST = 2
 FILE = re.compile(r"[\w./-]+")
 

@@ -8,8 +8,12 @@ from attnlib._lazy import lazy
 __all__, __getattr__, __dir__ = lazy(
     "attnlib.course",
     {
+        "display": ["check_close", "show", "show_source"],
+        "environment": ["check_environment"],
+        "grading": ["check", "hint", "progress", "solution"],
         "lesson_map": ["course_map"],
         "lessons": ["LESSONS", "PARTS", "Lesson", "as_markdown"],
         "study": ["Study"],
     },
+    {"": ["drawings"]},
 )

@@ -1,8 +1,8 @@
 """Descendants of the Transformer, each assembled from `attnlib.nn` in one file, and equal to Hugging Face's.
 
 Each has a configuration, `from_huggingface` for a module in memory, and `from_pretrained` for a folder of published
-weights. What is shipped with the course is read by `pretrained`, the detector of scenes by `trained_detr`.
-(`InContext` is nobody's but the course's.)
+weights, whose tokenizer `tokenizer_of` reads. What is shipped with the course is read by `pretrained`, the detector of
+scenes by `trained_detr`. (`InContext` is nobody's but the course's.)
 """
 
 import attnlib._needs.torch  # noqa: F401
@@ -12,6 +12,7 @@ from attnlib.models.configs import BERTConfig, GPTConfig, T5Config
 from attnlib.models.detr import DETR
 from attnlib.models.gpt import GPT
 from attnlib.models.in_context import InContext
+from attnlib.models.loading import tokenizer_of
 from attnlib.models.picture_configs import CLIPConfig, DETRConfig, ViTConfig
 from attnlib.models.shipping import folder_of, pretrained
 from attnlib.models.t5 import T5
@@ -34,4 +35,5 @@ __all__ = [
     "contrastive_loss",
     "folder_of",
     "pretrained",
+    "tokenizer_of",
 ]

@@ -154,7 +154,7 @@ def score(model: DETR, data: Scenes) -> Scored:
 
 
 def trained_detr() -> DETR:
-    """The `DETR` for drawn scenes that comes with the course: seed 0 of ``benchmarks/SEEDS_PICTURES.md``.
+    """The `DETR` for drawn scenes that comes with the course: seed 0 of ``studies/pictures.md``.
 
     >>> score(trained_detr(), scenes(100, seed=99)).count > 0.7
     True

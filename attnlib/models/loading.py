@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -12,12 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import check_folder
+from attnlib._renamed import say_renamed
 from attnlib.training.weights import put_weights, read, weights_of, write
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["Blueprint", "FromHuggingFace", "Part", "Pretrained", "open_tokenizer"]
+__all__ = ["Blueprint", "FromHuggingFace", "Part", "open_tokenizer", "tokenizer_of"]
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
@@ -72,22 +73,12 @@ class Blueprint:
         return found, [f"{copy} must be as {original}, of which it is a copy here" for copy, original in wrong]
 
 
-class Pretrained(NamedTuple):
-    """What `from_pretrained` returns: the model, in evaluation mode, and its tokenizer, None where there is none.
-
-    >>> Pretrained._fields
-    ('model', 'tokenizer')
-    """
-
-    model: Any
-    tokenizer: Tokenizer | None
-
-
 class FromHuggingFace:
     """A model that can take over the weights of Hugging Face's; ``architectures`` says of which, and how."""
 
     architectures: ClassVar[dict[str, Callable[[dict[str, Any], Collection[str]], Blueprint]]]
     published_settings: ClassVar[Callable[[Any], dict[str, Any]]]
+    _folder: Path | None = None  # where it was read from, until version 2
 
     @classmethod
     def from_huggingface(cls, module: nn.Module) -> Self:
@@ -103,14 +94,14 @@ class FromHuggingFace:
         return cls._filled(blueprint, tensors, dtype, "module").train(module.training)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Pretrained:
-        """The model in ``folder``, as it is published: config.json, model.safetensors and tokenizer.json.
+    def from_pretrained(cls, folder: str | Path) -> Self:
+        """The model in ``folder``, as it is published, config.json and model.safetensors, in evaluation mode.
 
-        Nothing is fetched. Weights become float32, whatever they were kept in.
+        Nothing is fetched. Weights become float32, whatever they were kept in. Its tokenizer is read by
+        `attnlib.models.tokenizer_of`.
 
-        Raises ``FileNotFoundError`` when the folder, the first or the second is not there, ``ValueError`` when one is
-        not what it should be: a tensor that is missing, of another shape, or not wanted is named, and nothing is
-        loaded.
+        Raises ``FileNotFoundError`` when the folder or a file is not there, ``ValueError`` when one is not what it
+        should be: a tensor that is missing, of another shape, or not wanted is named, and nothing is loaded.
         """
         if isinstance(folder, str) and not Path(folder).exists():
             raise FileNotFoundError(
@@ -128,9 +119,22 @@ class FromHuggingFace:
             raise ValueError(f"{folder / CONFIG} must be JSON; {error}") from None
         tensors, _ = read(folder / WEIGHTS)
         blueprint = cls._blueprint(settings, tensors, str(folder / CONFIG))
-        model = cls._filled(blueprint, tensors, torch.float32, str(folder / WEIGHTS))
-        words = folder / TOKENIZER
-        return Pretrained(model.eval(), open_tokenizer(words) if words.exists() else None)
+        model = cls._filled(blueprint, tensors, torch.float32, str(folder / WEIGHTS)).eval()
+        model._folder = folder
+        return model
+
+    def __iter__(self) -> Iterator[Any]:
+        """The old pair: `from_pretrained` once returned the model and its tokenizer."""
+        if self._folder is None:
+            raise TypeError(f"a {type(self).__name__} has no parts to go through: call it, model(tokens)")
+        say_renamed("model, tokenizer = from_pretrained(folder)", "from_pretrained(folder) and tokenizer_of(folder)")
+        there = (self._folder / TOKENIZER).exists()
+        return iter((self, tokenizer_of(self._folder) if there else None))
+
+    @property
+    def model(self) -> Self:
+        """The first of the old pair: itself."""
+        return next(iter(self))
 
     def save_published(self, folder: str | Path, dtype: torch.dtype = torch.float32) -> None:
         """Write the model to ``folder``, made if need be, as `from_pretrained` reads it, and Hugging Face's does.
@@ -182,6 +186,21 @@ class FromHuggingFace:
             raise ValueError(f"{where} must hold the weights of its config; {'; '.join(wrong[:4])}{more}")
         put_weights(model, made, where)
         return model
+
+
+def tokenizer_of(folder: str | Path) -> Tokenizer:
+    """The tokenizer of a published model: tokenizer.json in its folder.
+
+    Raises ``FileNotFoundError`` when the folder or the file is not there, ``ValueError`` when the file is none.
+
+    >>> from attnlib.models import folder_of
+    >>> tokenizer_of(folder_of("rxnmapper")).encode("CCO").tokens
+    ['[CLS]', 'C', 'C', 'O', '[SEP]']
+    """
+    path = check_folder("folder", Path(folder)) / TOKENIZER
+    if not path.exists():
+        raise FileNotFoundError(f"{path} must hold the tokenizer, as the tokenizers library writes it; there is none")
+    return open_tokenizer(path)
 
 
 def open_tokenizer(path: str | Path) -> Tokenizer:

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlib._checks import check_one_of
 from attnlib.models.bert import BERT
 from attnlib.models.gpt import GPT
-from attnlib.models.loading import FromHuggingFace, Pretrained
+from attnlib.models.loading import FromHuggingFace, tokenizer_of
 
-__all__ = ["SHIPPED", "folder_of", "pretrained"]
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["SHIPPED", "Pretrained", "folder_of", "pretrained"]
 
 SHIPPED: dict[str, type[FromHuggingFace]] = {"rxnmapper": BERT, "technical-english": GPT}
+
+
+class Pretrained(NamedTuple):
+    """What `pretrained` returns: the model, in evaluation mode, and its tokenizer.
+
+    >>> Pretrained._fields
+    ('model', 'tokenizer')
+    """
+
+    model: Any
+    tokenizer: Tokenizer
 
 
 def pretrained(name: str) -> Pretrained:
@@ -26,7 +41,8 @@ def pretrained(name: str) -> Pretrained:
     >>> tokenizer.encode("CC(=O)O>>CCO").tokens
     ['[CLS]', 'C', 'C', '(', '=', 'O', ')', 'O', '>>', 'C', 'C', 'O', '[SEP]']
     """
-    return SHIPPED[_known(name)].from_pretrained(folder_of(name))
+    folder = folder_of(name)
+    return Pretrained(SHIPPED[name].from_pretrained(folder), tokenizer_of(folder))
 
 
 def folder_of(name: str) -> Path:

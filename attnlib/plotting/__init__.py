@@ -5,29 +5,16 @@ drawing says of it is what one forward pass showed.
 """
 
 import attnlib._needs.matplotlib  # noqa: F401
+from attnlib._renamed import moved
 from attnlib.plotting.architectures import layer_diagram, transformer_diagram
-from attnlib.plotting.attending import attention_diagram
 from attnlib.plotting.boxed import boxed
-from attnlib.plotting.caching import cache_diagram
-from attnlib.plotting.charts import lines, runs, scatter, weighted_points
+from attnlib.plotting.charts import bars, lines, runs, scatter, weighted_points
 from attnlib.plotting.colour_images import colour_images
 from attnlib.plotting.diagrams import Diagram
 from attnlib.plotting.estimates import curves_and_weights
-from attnlib.plotting.head_splitting import heads_diagram
-from attnlib.plotting.joining import joins_diagram
 from attnlib.plotting.maps import attention_sheet, images, signed_map, strongest_keys, surfaces, weight_map
-from attnlib.plotting.masking import mask_diagram
-from attnlib.plotting.paths import paths_diagram
 from attnlib.plotting.picture import INK, KEY, OUTPUT, PALE, QUERY, VALUE, Picture
-from attnlib.plotting.picture_models import clip_diagram, dalle_diagram, flamingo_diagram
-from attnlib.plotting.planes import clocks, moves, two_vectors
-from attnlib.plotting.readers import detr_diagram, vit_diagram
-from attnlib.plotting.self_attending import self_attention_diagram
-from attnlib.plotting.sharing import shares_diagram
-from attnlib.plotting.shifting import shift_diagram
 from attnlib.plotting.tables import matrices
-from attnlib.plotting.translating import translator_diagram
-from attnlib.plotting.worked import worked_attention
 
 __all__ = [
     "INK",
@@ -38,39 +25,50 @@ __all__ = [
     "VALUE",
     "Diagram",
     "Picture",
-    "attention_diagram",
     "attention_sheet",
+    "bars",
     "boxed",
-    "cache_diagram",
-    "clip_diagram",
-    "clocks",
     "colour_images",
     "curves_and_weights",
-    "dalle_diagram",
-    "detr_diagram",
-    "flamingo_diagram",
-    "heads_diagram",
     "images",
-    "joins_diagram",
     "layer_diagram",
     "lines",
-    "mask_diagram",
     "matrices",
-    "moves",
-    "paths_diagram",
     "runs",
     "scatter",
-    "self_attention_diagram",
-    "shares_diagram",
-    "shift_diagram",
     "signed_map",
     "strongest_keys",
     "surfaces",
     "transformer_diagram",
-    "translator_diagram",
-    "two_vectors",
-    "vit_diagram",
     "weight_map",
     "weighted_points",
-    "worked_attention",
 ]
+
+#: What draws for one lesson of the course stands there.
+__getattr__ = moved(
+    __name__,
+    {
+        name: f"attnlib.course.drawings.{name}"
+        for name in (
+            "attention_diagram",
+            "cache_diagram",
+            "clip_diagram",
+            "clocks",
+            "dalle_diagram",
+            "detr_diagram",
+            "flamingo_diagram",
+            "heads_diagram",
+            "joins_diagram",
+            "mask_diagram",
+            "moves",
+            "paths_diagram",
+            "self_attention_diagram",
+            "shares_diagram",
+            "shift_diagram",
+            "translator_diagram",
+            "two_vectors",
+            "vit_diagram",
+            "worked_attention",
+        )
+    },
+)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy import ndarray as Array
 
-__all__ = ["lines", "runs", "scatter", "weighted_points"]
+__all__ = ["bars", "lines", "runs", "scatter", "weighted_points"]
 
 Labels = tuple[str, str]
 Curves = Mapping[str, tuple[Any, ...]]
@@ -170,6 +170,28 @@ def runs(
     elif from_zero:
         _start_at_zero(ax)
     return Picture(fig, title)
+
+
+@in_style
+def bars(
+    names: Sequence[str], values: Sequence[float], *, title: str, label: str, top: float | None = None
+) -> Picture:
+    """A flat bar for each of ``names``, the first on top, with its value at the end.
+
+    ``label`` is what the values are, ``top`` where the axis ends.
+
+    >>> bars(["the", "a"], [0.7, 0.3], title="It is nearly sure", label="probability")
+    It is nearly sure. Across: probability. Bars: the 0.7, a 0.3.
+    """
+    fig, ax = new_figure(7, 0.28 * len(names) + 1.1)
+    drawn = ax.barh(range(len(names)), values, color=CYCLE[0], height=0.7)
+    ax.bar_label(drawn, fmt="%.2g", padding=4, fontsize=9.5)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set_xlim(0, top or 1.1 * max(values))
+    ax.set_xlabel(label)
+    said = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, values, strict=True))
+    return Picture(fig, title, f"Across: {label}. Bars: {said}.")
 
 
 def _weighted_dots(ax: Axes, x: Array, y: Array, weights: Array) -> None:

@@ -91,15 +91,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _shipped(folder: Path, to: Path) -> dict[str, Any]:
     import torch
 
-    from attnlib.models import GPT
+    from attnlib.models import GPT, tokenizer_of
     from attnlib.pretraining.tokens import encode
     from attnlib.pretraining.train import BATCH, HELD_OUT_TEXT, LENGTH, SOURCES, TEXT, TOKENIZER
     from attnlib.pretraining.windows import log_probabilities
     from attnlib.training.checkpoint import FILE
 
-    GPT.from_pretrained(folder).model.save_published(to, torch.float16)
+    GPT.from_pretrained(folder).save_published(to, torch.float16)
     shutil.copyfile(folder / TOKENIZER, to / TOKENIZER)
-    model, tokenizer = GPT.from_pretrained(to)  # as a reader will have it
+    model, tokenizer = GPT.from_pretrained(to), tokenizer_of(to)  # as a reader will have it
     sources = json.loads((folder / SOURCES).read_text(encoding="utf-8"))
     tokens, held_out = (np.load(folder / name).astype(np.int64) for name in (TEXT, HELD_OUT_TEXT))
     n_tokens, n_characters = tokenizer.get_vocab_size(), sources["characters"]["held out"]

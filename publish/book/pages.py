@@ -20,7 +20,7 @@ TAKEN = (
     "notebooks/*.md",
     "book/cut_a_head.md",
     "benchmarks/*.md",
-    "benchmarks/*.png",
+    "studies/*.md",
     "attnlib/data/*.md",
     "attnlib/models/shipped/*/*.md",
 )

@@ -1,4 +1,4 @@
-"""The wrong answers of lesson 24, each as a part of a translator. ``make seeds`` writes ``SEEDS_PARTS.md``."""
+"""The wrong answers of lesson 24, each as a part of a translator. ``make studies`` writes ``parts.md``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from machine import described
-from tables import listed, table
 from torch import nn
 from tqdm import tqdm
 
@@ -16,6 +14,8 @@ from attnlib import translation
 from attnlib.course.capstone import PARTS, Mine, mistakes
 from attnlib.nn import shift_right
 from attnlib.training import fit
+from studies.machine import described
+from studies.tables import listed, table
 
 STEPS, RATE, BATCH, ASKED = 300, 5e-3, 32, 50
 CORPUS = translation.numbers()
@@ -24,7 +24,7 @@ HELD_OUT = CORPUS.held_out[:ASKED]
 HEAD = f"""\
 # Wrong answers as parts, three seeds each
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 The translator of lesson 24, one layer a side, two heads, 32 numbers a row; {STEPS} steps of {BATCH} examples of
 `attnlib.translation.numbers()`. Every wrong answer that `check` knows to one of the exercises whose answer is a part,
@@ -102,4 +102,4 @@ def _leak(model: nn.Module) -> str:
 
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
-    Path(__file__).with_name("SEEDS_PARTS.md").write_text(page(), "utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -1,4 +1,4 @@
-"""The half of ``seeds_in_words.py`` over real texts: JupyterLab's interface, from English to Chinese."""
+"""The half of ``in_words.py`` over real texts: JupyterLab's interface, from English to Chinese."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 import numpy as np
-from asked_networks import BATCH, SEEDS, gap_losses, gaps
-from tables import listed, table
 
 from attnlib import translation
 from attnlib.core import attention
@@ -21,6 +19,8 @@ from attnlib.nn import Transformer
 from attnlib.pretraining import byte_pairs, sentinel
 from attnlib.scores import dot
 from attnlib.training import fit
+from studies.asked_networks import BATCH, SEEDS, gap_losses, gaps
+from studies.tables import listed, table
 
 LARGE = {"d_model": 128, "d_ff": 512, "tie": "all", "dropout": 0.1}
 LONGEST = 40  # tokens of a text that is trained on

@@ -1,4 +1,4 @@
-"""What lesson 19 has no time to train, five seeds of each. ``make seeds`` writes ``SEEDS_IN_CONTEXT.md``."""
+"""What lesson 19 has no time to train, five seeds of each. ``make studies`` writes ``in_context.md``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from machine import described
-from tables import table
 from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
@@ -20,6 +18,8 @@ from attnlib.data.prompts import Repeated, repeated
 from attnlib.interventions import cut
 from attnlib.models import GPT, GPTConfig, InContext
 from attnlib.training import fit, warmup_cosine
+from studies.machine import described
+from studies.tables import table
 
 SEEDS, NOISE, LENGTH = range(5), 0.2, 0.5
 SYMBOLS, PERIODS, TEXT = 16, (8, 16), 32
@@ -34,7 +34,7 @@ torch.set_default_dtype(torch.float64)  # in single precision another processor 
 WORDS = f"""\
 # Five seeds of what lesson 19 does not train
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 ## Planes
 
@@ -218,4 +218,4 @@ def _window(data: Repeated) -> float:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "SEEDS_IN_CONTEXT.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

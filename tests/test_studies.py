@@ -1,4 +1,4 @@
-"""What lessons 10 and 12 say of many seeds and many draws, held against the pages of `make seeds`."""
+"""What lessons 10 and 12 say of many seeds and many draws, held against the pages of `make studies`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlib.course import Study
 from attnlib.data.numbers import number
 from publish.lessons.build import COURSE
 
-PAGES = Path(__file__).parents[1] / "benchmarks"
+PAGES = Path(__file__).parents[1] / "studies"
 LESSONS = {lesson.number: lesson.notebook for lesson in COURSE.lessons()}
 
 
@@ -36,7 +36,7 @@ def test_each_of_the_two_translators_is_asked_with_its_own_vocabulary():
 
 
 def spreads() -> dict[str, list[list[float]]]:
-    rows = Study(PAGES / "SEEDS_BLOCKS.md").rows("How different")
+    rows = Study(PAGES / "blocks.md").rows("How different")
     return {name: [numbers(cell) for cell in cells] for name, *cells in rows}
 
 
@@ -45,15 +45,12 @@ def test_the_residual_keeps_words_apart_and_the_norm_helps_only_before():
     for name in ("attention", "attention, network", "network alone", "attention, normalised"):
         assert max(after[name.replace(",", "")]) <= 1e-12
     assert min(after["x + attention of the normalised x"]) > 0.2 > 0.02 > max(after["x + attention"])
-    assert "norm(x + attention) has less than x + attention in 12 of 12" in (PAGES / "SEEDS_BLOCKS.md").read_text()
+    assert "norm(x + attention) has less than x + attention in 12 of 12" in (PAGES / "blocks.md").read_text()
 
 
 def losses() -> dict[str, list[list[float]]]:
     """For every rate and warm-up: norm(f(x)), x + f(x), post-norm, pre-norm."""
-    return {
-        name: [numbers(cell) for cell in cells]
-        for name, *cells in Study(PAGES / "SEEDS_BLOCKS.md").rows("What learns")
-    }
+    return {name: [numbers(cell) for cell in cells] for name, *cells in Study(PAGES / "blocks.md").rows("What learns")}
 
 
 def test_what_learns_in_lesson_10():
@@ -68,7 +65,7 @@ def test_what_learns_in_lesson_10():
 
 def by_words() -> dict[str, list[list[float]]]:
     """For every kind of number, after 500 and after 1,500 steps."""
-    rows = Study(PAGES / "SEEDS.md").rows("By how many English words")
+    rows = Study(PAGES / "translators.md").rows("By how many English words")
     return {name: [numbers(cell) for cell in cells] for name, _, *cells in rows}
 
 
@@ -85,7 +82,7 @@ def test_what_uniform_draws_hide_in_lesson_12():
 
 
 def test_when_told_that_it_is_later_ten_of_eleven_end():
-    rows = Study(PAGES / "SEEDS.md").rows("Told that it is later")
+    rows = Study(PAGES / "translators.md").rows("Told that it is later")
     after, before = ([numbers(row[column]) for row in rows] for column in (1, 2))
     assert sum(share > 50 for share in after[2]) == 9
     assert sum(share > 0 for share in before[2]) == 1
@@ -97,7 +94,9 @@ def test_when_told_that_it_is_later_ten_of_eleven_end():
 
 
 def test_which_remedy_serves_in_lesson_12():
-    rows = {name: list(map(numbers, cells)) for name, *cells in Study(PAGES / "SEEDS.md").rows("How many per cent")}
+    rows = {
+        name: list(map(numbers, cells)) for name, *cells in Study(PAGES / "translators.md").rows("How many per cent")
+    }
     new_short, thousands, drawn_alike = (
         {name: cells[column][:-1] for name, cells in rows.items()} for column in (1, 2, 3)
     )  # the last number is of how many
@@ -111,7 +110,7 @@ def test_which_remedy_serves_in_lesson_12():
 
 
 def test_only_thousand_is_read_elsewhere_in_lesson_12():
-    [_, last] = Study(PAGES / "SEEDS.md").rows("Under the largest weight")
+    [_, last] = Study(PAGES / "translators.md").rows("Under the largest weight")
     thousand, others = map(numbers, last[1:])
     assert (min(thousand), max(thousand), min(others)) == (4, 100, 96)
     assert len(thousand) == len(others) == 11

@@ -1,4 +1,4 @@
-"""What lesson 10 leaves out of a layer, several seeds each. ``make seeds`` writes ``SEEDS_BLOCKS.md``."""
+"""What lesson 10 leaves out of a layer, several seeds each. ``make studies`` writes ``blocks.md``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from math import nan
 from pathlib import Path
 
+import numpy as np
 import torch
-from machine import described
-from tables import listed, table
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, layer_norm
 from tqdm import tqdm
@@ -16,6 +15,8 @@ from tqdm import tqdm
 from attnlib import MultiHeadAttention, tasks
 from attnlib.nn import FeedForward
 from attnlib.training import fit
+from studies.machine import described
+from studies.tables import listed, table
 
 DRAWS, DEPTH, AFTER = range(12), 24, (3, 12, 24)
 SETTINGS = {  # rate, steps, steps of warm-up, seeds
@@ -24,12 +25,13 @@ SETTINGS = {  # rate, steps, steps of warm-up, seeds
     "0.006, no warm-up, 540 steps": (0.006, 540, 1, range(5)),
     "0.001, no warm-up, 400 steps": (0.001, 400, 1, range(5)),
 }
+END = (0.0003, 5000, 0.1)  # rate, most steps, and the loss at which the task is learned
 torch.set_default_dtype(torch.float64)
 
 HEAD = f"""\
 # What stands around attention: several seeds each
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 ## How different 16 words stay
 
@@ -45,6 +47,14 @@ TRAINED = """
 Stacks of six layers learn to say which of eight symbols stood one place back. Mean loss of the last 20 steps, a number
 a seed, seeds from 0 on; 180 steps where nothing else is said, a warm-up of 60. Guessing has 2.08, the symbols without
 their order 1.82. "nan" stands where the gradient was no finite number before the end.
+
+"""
+
+TO_THE_END = f"""
+## Trained to the end
+
+One part alone at a rate of {END[0]}, for as long as {END[1]:,} steps: after how many the mean loss of 20 steps is
+below {END[2]}, or what it is at the end.
 
 """
 
@@ -72,8 +82,8 @@ KINDS: dict[str, Callable[..., Tensor]] = {
 
 
 def page() -> str:
-    """Both tables, as Markdown."""
-    return HEAD + spreads() + TRAINED + losses()
+    """All tables, as Markdown."""
+    return HEAD + spreads() + TRAINED + losses() + TO_THE_END + to_the_end()
 
 
 @torch.no_grad()
@@ -121,20 +131,41 @@ def losses() -> str:
 
 def final_loss(way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int) -> float:
     """What the lesson's function of this name gives."""
-    torch.manual_seed(seed)
     try:
-        history = fit(
-            Stack(way),
-            lambda step: tasks.lookback(16, 16, offset=1, seed=(seed, step)),
-            lambda model, batch: cross_entropy(model(batch.tokens).mT, batch.target, ignore_index=tasks.IGNORE),
-            steps=steps,
-            lr=rate,
-            schedule=lambda step: min(1, (step + 1) / warmup),
-            progress=False,
-        )
+        return sum(trained(way, rate, steps, warmup, seed)[-20:]) / 20
     except FloatingPointError:
         return nan
-    return sum(history.loss[-20:]) / 20
+
+
+def trained(way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int) -> list[float]:
+    """The loss of every step."""
+    torch.manual_seed(seed)
+    history = fit(
+        Stack(way),
+        lambda step: tasks.lookback(16, 16, offset=1, seed=(seed, step)),
+        lambda model, batch: cross_entropy(model(batch.tokens).mT, batch.target, ignore_index=tasks.IGNORE),
+        steps=steps,
+        lr=rate,
+        schedule=lambda step: min(1, (step + 1) / warmup),
+        progress=False,
+    )
+    return history.loss
+
+
+def to_the_end() -> str:
+    """For each part alone a row: when it has learned the task, seed by seed."""
+    rate, steps, enough = END
+    rows = [["", "seed 0", "seed 1", "seed 2"], [":---"] * 4]
+    for name in ("norm(f(x))", "x + f(x)"):
+        losses = [
+            np.convolve(trained(WAYS[name], rate, steps, 1, seed), np.full(20, 1 / 20), "valid") for seed in range(3)
+        ]
+        rows.append([name, *(_when(loss, enough) for loss in losses)])
+    return table(rows)
+
+
+def _when(loss: np.ndarray, enough: float) -> str:
+    return f"{19 + np.argmax(loss < enough) + 1:,} steps" if (loss < enough).any() else f"never ({loss[-1]:.2f})"
 
 
 class Stack(nn.Module):
@@ -156,4 +187,4 @@ class Stack(nn.Module):
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "SEEDS_BLOCKS.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

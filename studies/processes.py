@@ -1,4 +1,4 @@
-"""Where the time of a step goes, and what several processes add, for lesson 23. Writes ``SCALING.md``."""
+"""Where the time of a step goes, and what several processes add, for lesson 23. Writes ``processes.md``."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from itertools import product
 from pathlib import Path
 from time import perf_counter
 
-import scaling  # under which name other processes find it
 import torch
-from machine import described
-from tables import table
 from tqdm import tqdm
 
 from attnlib import attention, parallel
 from attnlib.models import GPT, GPTConfig
 from attnlib.nn import EncoderLayer
 from attnlib.parallel import steps
+from studies import processes  # under which name other processes find it
+from studies.machine import described
+from studies.tables import table
 
 TURNS, STEPS = 15, 9
 LAYERS = [(d, n) for d in (64, 256) for n in (64, 128, 256, 512, 1024, 2048, 4096)]
@@ -26,7 +26,7 @@ SIZES = tuple(product((64, 128, 192), ((4, 128), (16, 128), (4, 512))))
 PAGE = f"""\
 # Where the time goes
 
-Made by `python benchmarks/scaling.py`, on {described()}.
+Made by `make studies`, on {described()}.
 
 ## One layer
 
@@ -81,7 +81,7 @@ def step_times(way: str, n_processes: int, width: int, rows: int, length: int) -
     torch.manual_seed(0)
     model = GPT(GPTConfig(n_tokens=64, n_max=length, d_model=width, n_heads=4, n_layers=2))
     tokens = torch.randint(64, (rows, length + 1))
-    found = parallel.run(scaling.several, n_processes, way, model, tokens)
+    found = parallel.run(processes.several, n_processes, way, model, tokens)
     sent = sum(sent for _, sent in found) / n_processes
     return [f"{max(time for time, _ in found):.4f}", f"{sent:.0f}"]
 
@@ -98,4 +98,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("SCALING.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -1,4 +1,4 @@
-"""What lesson 18 changes in its trainings, three seeds each. ``make seeds`` writes ``SEEDS_IN_WORDS.md``."""
+"""What lesson 18 changes in its trainings, three seeds each. ``make studies`` writes ``in_words.md``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from asked_networks import (
+from torch import nn
+
+from attnlib import translation
+from attnlib.data.asked import TASKS, asked
+from attnlib.data.corpus import Corpus
+from attnlib.data.examples import Example
+from attnlib.data.numbers import english, german
+from attnlib.data.text import END, Vocabulary, by_length
+from attnlib.nn import Transformer
+from attnlib.pretraining import sentinel
+from studies.asked_networks import (
     BATCH,
     SEEDS,
     SIZES,
@@ -30,26 +40,16 @@ from asked_networks import (
     trained,
     translated,
 )
-from interface_networks import TEXTS, interface
-from machine import described
-from tables import per_cent, table
-from torch import nn
-
-from attnlib import translation
-from attnlib.data.asked import TASKS, asked
-from attnlib.data.corpus import Corpus
-from attnlib.data.examples import Example
-from attnlib.data.numbers import english, german
-from attnlib.data.text import END, Vocabulary, by_length
-from attnlib.nn import Transformer
-from attnlib.pretraining import sentinel
+from studies.interface_networks import TEXTS, interface
+from studies.machine import described
+from studies.tables import per_cent, table
 
 LONG = "three times as long"
 
 HEAD = f"""\
 # What changes a network that is asked in words, three seeds each
 
-Made by `make seeds`, on {described()}. In every cell one number a seed.
+Made by `make studies`, on {described()}. In every cell one number a seed.
 """
 
 ASKED = f"""
@@ -203,4 +203,4 @@ def from_german(numbers: Sequence[int]) -> list[Example]:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "SEEDS_IN_WORDS.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -7,12 +7,12 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from tables import listed, per_cent
 from torch import Tensor
 
 from attnlib import translation
 from attnlib.interventions import cut
 from attnlib.translation import other_gender
+from studies.tables import listed, per_cent
 
 torch.set_default_dtype(torch.float64)  # in single precision another processor ends in another network
 

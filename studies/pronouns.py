@@ -1,4 +1,4 @@
-"""What lesson 13 asks of translators, eleven seeds of them. ``make seeds`` writes ``SEEDS_PRONOUNS.md``."""
+"""What lesson 13 asks of translators, eleven seeds of them. ``make studies`` writes ``pronouns.md``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from machine import described
-from pronoun_jury import (
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+
+from attnlib import translation
+from attnlib.interventions import cut
+from attnlib.nn import Transformer, shift_right
+from attnlib.training import fit
+from attnlib.translation import because
+from studies.machine import described
+from studies.pronoun_jury import (
     ADJECTIVE,
     DISTRACTOR,
     IT,
@@ -25,16 +34,7 @@ from pronoun_jury import (
     corpus,
     each,
 )
-from tables import extent, listed, table
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
-from tqdm import tqdm
-
-from attnlib import translation
-from attnlib.interventions import cut
-from attnlib.nn import Transformer, shift_right
-from attnlib.training import fit
-from attnlib.translation import because
+from studies.tables import extent, listed, table
 
 SEEDS, LONGER, STEPS = range(11), (0, 2, 7), 800
 SIZES, RATE = {"d_model": 48, "d_ff": 96}, 5e-3
@@ -42,7 +42,7 @@ SIZES, RATE = {"d_model": 48, "d_ff": 96}, 5e-3
 HEAD = f"""\
 # Where eleven translators get a pronoun from
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 Translators as lesson 13 trains them, {STEPS} steps of 32 sentences in double precision; it shows the seeds 0, 1 and 7.
 Below them three that were trained three times as long. Asked are the held-out sentences in which the animal and the
@@ -297,4 +297,4 @@ def of_tagger(model: Tagger) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "SEEDS_PRONOUNS.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

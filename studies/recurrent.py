@@ -1,4 +1,4 @@
-"""What lesson 05 asks of recurrent networks, five seeds each. ``make seeds`` writes ``SEEDS_RECURRENT.md``."""
+"""What lesson 05 asks of recurrent networks, five seeds each. ``make studies`` writes ``recurrent.md``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from machine import described
-from tables import per_cent, table
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
@@ -16,6 +14,8 @@ from attnlib.data.reversal import Reversal, reversal
 from attnlib.decoding import greedy
 from attnlib.nn import Seq2Seq, shift_right
 from attnlib.training import fit, warmup_cosine
+from studies.machine import described
+from studies.tables import per_cent, table
 
 SEEDS, STEPS, RATE, BATCH = range(5), 240, 8.5e-3, 96
 LETTERS = {"n_symbols": 26, "distinct": True}
@@ -24,7 +24,7 @@ LENGTHS = (2, 6, 10, 14, 20)
 HEAD = f"""\
 # One vector, or attention: five seeds each
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 Each network learns to write words of 1 to 10 different letters backwards, in batches of {BATCH}, in double precision.
 Unless a column says what else, a cell has the letters that it then writes right by itself, in per cent of 200 new
@@ -120,4 +120,4 @@ def right(models: Sequence[Seq2Seq], lengths: Sequence[int]) -> list[str]:
 
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
-    (Path(__file__).parent / "SEEDS_RECURRENT.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

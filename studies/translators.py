@@ -1,4 +1,4 @@
-"""The translators of lesson 12, eleven seeds of each: what one seed cannot say. ``make seeds`` writes ``SEEDS.md``."""
+"""The translators of lesson 12, eleven seeds of each: what one seed cannot say. For ``translators.md``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
-from machine import described
-from tables import listed, per_cent, table
 from tqdm import tqdm
 
 from attnlib import translation
@@ -15,6 +13,8 @@ from attnlib.data.text import END, PAD
 from attnlib.nn import Transformer, shift_right
 from attnlib.training import fit
 from attnlib.translation import Corpus, Example, exact_match, number
+from studies.machine import described
+from studies.tables import listed, per_cent, table
 
 SEEDS, STEPS, RATE, BATCH = range(11), 500, 5e-3, 64
 LONG_SEEDS, LONG_STEPS = (0, 1, 2, 6), 1500
@@ -25,7 +25,7 @@ torch.set_default_dtype(torch.float64)  # in single precision another processor 
 WORDS = f"""\
 # Eleven seeds of the translators of lesson 12
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 From German numbers to English ones, {STEPS} steps of {BATCH} in double precision, greedy decoding. Where
 {LONG_STEPS:,} steps are said, only seeds {listed(LONG_SEEDS)}. Seeds 0, 1 and 2 are the runs of the
@@ -171,4 +171,4 @@ def _new(examples: Iterable[Example], corpus: Corpus) -> list[Example]:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "SEEDS.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

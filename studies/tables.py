@@ -1,4 +1,4 @@
-"""How the pages of ``make seeds`` write a table, and what several runs gave."""
+"""How the pages of ``make studies`` write a table, and what several runs gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lesson 17 changes in BERT, three seeds of each change. ``make seeds`` writes ``SEEDS_GAPS.md``."""
+"""What lesson 17 changes in BERT, three seeds of each change. ``make studies`` writes ``gaps.md``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from machine import described
-from tables import listed, per_cent, table
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div
 from torch.utils.flop_counter import FlopCounterMode
@@ -19,6 +17,8 @@ from attnlib.data.agreement import CLS, KINDS, MASK, Sentences, judged, language
 from attnlib.models import BERT, BERTConfig
 from attnlib.pretraining import Gapped, gapped_batches, mask_tokens, masked_token_loss
 from attnlib.training import fit, warmup_cosine
+from studies.machine import described
+from studies.tables import listed, per_cent, table
 
 SEEDS, STEPS, RATE, BATCH, SHARE = range(3), 450, 4e-3, 64, 0.3
 WORDS = language().words
@@ -33,7 +33,7 @@ Loss = Callable[[BERT, Gapped], tuple[Tensor, int]]
 HEAD = f"""\
 # Changes to BERT, three seeds each
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 {len(TEXTS)} texts of `attnlib.data.agreement`. Unless something else is said: {SIZES["n_layers"]} layers of
 {SIZES["d_model"]}, {STEPS} steps of {BATCH} texts, {100 * SHARE:.0f} % of the tokens chosen. In every cell one
@@ -346,4 +346,4 @@ def measured(models: Sequence[BERT]) -> list[str]:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "SEEDS_GAPS.md").write_text(page(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -1,4 +1,4 @@
-"""Loss against size and data, for lesson 23, three seeds of each. ``make seeds`` writes ``SEEDS_SCALING.md``."""
+"""Loss against size and data, for lesson 23, three seeds of each. ``make studies`` writes ``scaling.md``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from machine import described
-from tables import table
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
@@ -17,6 +15,8 @@ from attnlib._seeds import generator
 from attnlib.models import GPT, GPTConfig
 from attnlib.pretraining.documentation import documents
 from attnlib.training import fit, warmup_cosine
+from studies.machine import described
+from studies.tables import table
 
 SEEDS, WIDTHS, LETTERS = range(3), (12, 24, 48, 96), (2**14, 2**16, 2**18, 2**20)
 RATES, STEPS, LOOKS, ROWS, LENGTH = (4e-3, 8e-3, 16e-3), (800, 2400), 8, 16, 64
@@ -25,7 +25,7 @@ N_TOKENS, HELD_OUT = 128, 2**16
 PAGE = f"""\
 # Loss against size and data
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 GPTs of two layers and four heads that read docstrings and comments of NumPy, SciPy and scikit-learn letter by letter,
 in steps of {ROWS} rows of {LENGTH} letters, whatever the number of letters that they are drawn from. Rates have a
@@ -96,4 +96,4 @@ def study() -> str:
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("SEEDS_SCALING.md").write_text(study(), encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(study(), "utf-8")

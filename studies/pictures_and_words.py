@@ -1,4 +1,4 @@
-"""What lesson 22 has no time to train, five seeds of each. ``make seeds`` writes ``SEEDS_PICTURES_AND_WORDS.md``."""
+"""What lesson 22 has no time to train, five seeds of each. ``make studies`` writes ``pictures_and_words.md``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from itertools import product
 from pathlib import Path
 
 import torch
-from clip_variants import QUESTIONS, STEPS, N, convolution, large, learned, scores, shares
-from machine import described
-from tables import extent, listed, spread, table
 from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
@@ -20,6 +17,9 @@ from attnlib.models import pretrained
 from attnlib.models.dalle import DALLE, PatchCodes
 from attnlib.models.flamingo import Flamingo
 from attnlib.training import fit, warmup_cosine
+from studies.clip_variants import QUESTIONS, STEPS, N, convolution, large, learned, scores, shares
+from studies.machine import described
+from studies.tables import extent, listed, spread, table
 
 SEEDS = range(5)
 torch.set_default_dtype(torch.float64)  # in single precision another processor ends in another network
@@ -27,7 +27,7 @@ torch.set_default_dtype(torch.float64)  # in single precision another processor 
 PAGE = f"""\
 # Five seeds of what lesson 22 does not train
 
-Made by `make seeds`, on {described()}.
+Made by `make studies`, on {described()}.
 
 All are the CLIP of lesson 22, {STEPS} steps of one picture of each seen pair, but for what is said; 50 new pictures of
 each pair. Shares are per cent. "Seen": right among pictures of seen pairs, lowest to highest of five seeds. "Held
@@ -252,6 +252,4 @@ def _seen_and_held_out(right: Tensor, pair: Tensor) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).parent / "SEEDS_PICTURES_AND_WORDS.md"
-    target.write_text(page(), encoding="utf-8")
-    print(f"{target.name} written")
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")
