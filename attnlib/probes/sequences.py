@@ -109,7 +109,7 @@ def step_by_step(
 
     >>> x = torch.randn(2, 4, 3)
     >>> step_by_step(lambda x: x.cumsum(1), lambda x, state: [x if state is None else x + state] * 2, x)
-    Step by step as all at once (4 positions).
+    Step by step it gives the same as all at once (4 positions).
     >>> step_by_step(lambda x: x.cumsum(1), lambda x, state: (x, None), x)
     Step by step differs from all at once, first at position 1 (3 of 4 positions).
     """
@@ -122,7 +122,7 @@ def step_by_step(
             answers = _stepped(subject, step)
     wrong = (change(before, answers).amax(0) > 10 * subject.tolerance).nonzero()[:, 0].tolist()
     n = before.shape[1]
-    said = f"Step by step as all at once ({n} positions)."
+    said = f"Step by step it gives the same as all at once ({n} positions)."
     if wrong:
         said = f"Step by step differs from all at once, first at position {wrong[0]} ({len(wrong)} of {n} positions)."
     return Report("step_by_step", not wrong, said)

@@ -65,7 +65,7 @@ def twice(one: Patient) -> Report:
 
 @torch.no_grad()
 def answer(one: Patient) -> Report:
-    """Does what is to predict word t read word t, or a later one?
+    """Does the prediction of word t depend on word t, or on a later one?
 
     >>> from attnlib.course.lab import patient
     >>> answer(patient(12))
@@ -119,7 +119,7 @@ def steps(one: Patient) -> Report:
 
     >>> from attnlib.course.lab import patient
     >>> steps(patient(12))
-    Step by step as all at once (5 positions).
+    Step by step it gives the same as all at once (5 positions).
     """
     asked = one.batch(342)
 
