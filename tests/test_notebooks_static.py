@@ -1,5 +1,6 @@
 """What can be told about the lessons without running them. What running tells is nbval's part."""
 
+import csv
 from functools import cache
 from statistics import median
 
@@ -15,6 +16,7 @@ from publish.notebooks import figures
 
 LESSONS = COURSE.lessons()
 BUILT = [lesson for lesson in LESSONS if lesson.notebook.exists()]
+CAUSES = list(csv.DictReader((COURSE.root / "studies" / "causes.csv").open(encoding="utf-8")))
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 built_lesson = pytest.mark.parametrize("lesson", BUILT, ids=lambda lesson: lesson.name)
 
@@ -50,6 +52,14 @@ def test_the_source_is_in_canonical_form(lesson):
     text = lesson.source.read_text("utf-8")
     if text != canonical(text):
         fail(lesson, [f"source/{lesson.source.name} is not laid out as the build would; the build does it"])
+
+
+@every_lesson
+def test_sentences_that_name_a_cause_stand_as_they_were_controlled(lesson):
+    text = lesson.source.read_text("utf-8")
+    lost = [row["sentence"] for row in CAUSES if row["lesson"] == lesson.number and text.count(row["sentence"]) != 1]
+    assert not lost, f"studies/causes.csv has what {lesson.name} no longer says: is the control still its control?"
+    assert all(row["control"] and row["came"] for row in CAUSES)
 
 
 @every_lesson
