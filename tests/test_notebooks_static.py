@@ -7,8 +7,9 @@ from statistics import median
 import pytest
 
 from publish.lessons.build import COURSE
+from publish.lessons.cells import core
 from publish.lessons.lessons import LessonFiles, canonical, read_notebook, sources
-from publish.lessons.minutes import minutes, stated
+from publish.lessons.minutes import length, minutes, stated
 from publish.lessons.pages import PAGES, stale_pages
 from publish.lessons.rules import output_problems, source_problems
 from publish.lessons.sides import State, advice, state, without_notes
@@ -60,6 +61,16 @@ def test_sentences_that_name_a_cause_stand_as_they_were_controlled(lesson):
     lost = [row["sentence"] for row in CAUSES if row["lesson"] == lesson.number and text.count(row["sentence"]) != 1]
     assert not lost, f"studies/causes.csv has what {lesson.name} no longer says: is the control still its control?"
     assert all(row["control"] and row["came"] for row in CAUSES)
+
+
+@every_lesson
+def test_a_long_core_has_a_place_to_pause_in_its_middle_half(lesson):
+    cells = core(sources(lesson))
+    pauses = [i for i, cell in enumerate(cells) if cell.source.startswith("*A place to pause.*")]
+    assert len(pauses) == (minutes(cells).core >= 40 and lesson.number != "15"), "15 is a lab: it ends where one likes"
+    for i in pauses:
+        before_exercises = [cell for cell in cells if not cell.source.startswith("## Exercises")]
+        assert 0.25 < length(cells[:i]) / length(before_exercises) < 0.75
 
 
 @every_lesson

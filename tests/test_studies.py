@@ -35,6 +35,29 @@ def test_each_of_the_two_translators_is_asked_with_its_own_vocabulary():
     assert uniform != mixed  # or else the wrong one would do as well
 
 
+def test_queries_are_in_charge_of_what_the_matching_compares_in_lesson_21():
+    rows = Study(PAGES / "pictures.md").rows("What the matching compares")
+    both, kind, boxes = (
+        {"count": c, "off": o, "nothing": n, "kind": k, "place": p}
+        for c, o, n, k, p in ((numbers(row[1]), numbers(row[3]), *map(numbers, row[4:])) for row in rows)
+    )
+    for one, charge, other in ((both, "place", "kind"), (kind, "kind", "place"), (boxes, "place", "kind")):
+        assert min(one[charge]) > 60
+        assert max(abs(a - b) for a, b in zip(one[other], one["nothing"], strict=True)) <= 2
+    assert min(kind["off"]) > 2.5 * max(both["off"])
+    assert 25 <= min(100 - share for share in boxes["count"]) <= max(100 - share for share in boxes["count"]) <= 34
+
+
+def test_smoothing_and_a_short_training_both_shorten_in_lesson_14():
+    rows = {(row[0], row[1]): list(map(numbers, row[2:])) for row in Study(PAGES / "decoding.md").rows("Smoothing")}
+    assert max(rows["150", "0.1"][1]) <= 3
+    assert max(rows["150", "0.0"][1]) == 42
+    assert all(g - 12 > w for g, w in zip(*rows["150", "0.0"][:2], strict=True))
+    assert all(g - 20 > w for g, w in zip(*rows["200", "0.1"][:2], strict=True))
+    assert max(g - w for g, w in zip(*rows["200", "0.0"][:2], strict=True)) == 6
+    assert not any(rows["300", "0.1"][2] + rows["300", "0.0"][2])
+
+
 def spreads() -> dict[str, list[list[float]]]:
     rows = Study(PAGES / "blocks.md").rows("How different")
     return {name: [numbers(cell) for cell in cells] for name, *cells in rows}
@@ -61,6 +84,11 @@ def test_what_learns_in_lesson_10():
     assert max(found["0.006 warm-up"][2] + found["0.001 no warm-up 400 steps"][2]) < 0.1
     assert min(found["0.006 no warm-up"][2]) > without_order
     assert sorted(found["0.006 no warm-up 540 steps"][2])[:2] == [0.01, 0.25]
+
+
+def test_a_residual_alone_is_slow_in_lesson_10():
+    [[_, *when]] = Study(PAGES / "blocks.md").rows("Trained to the end")
+    assert all(180 < int(steps.removesuffix(" steps")) < 5000 for steps in when)
 
 
 def by_words() -> dict[str, list[list[float]]]:
