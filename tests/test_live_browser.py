@@ -20,6 +20,9 @@ ASK = """async ([tokens, cuts, put]) => {
   const [{ logits, weights }] = await ask({ tokens, runs: [cuts], put, maps: true });
   return [[...logits], weights.map((layer) => layer.map((head) => [...head.slice(-tokens.length)]))];
 }"""
+# Whether maps are turned round, as figures are on a dark page.
+MAPS = """[...document.querySelectorAll(".live canvas")]
+  .map((map) => getComputedStyle(map).filter.includes("invert(1)") ? "inverted" : "as it is")"""
 READY = "runs !== null && !think.busy"
 
 
@@ -257,6 +260,8 @@ def test_everybody_can_use_it(browser, book, seen):
         assert found(tab)[2] is not None
         assert not tab.evaluate(TOO_WIDE)
         assert serious(tab) == []
+        dark = "inverted" if "dark" in seen else "as it is"
+        assert tab.evaluate(MAPS) == [dark] * 31
         tab.goto((book / "notebooks" / "06_self_attention.html").as_uri())
         tab.get_by_label("Q: bank, modifier").fill("3")
         assert not tab.evaluate(TOO_WIDE)

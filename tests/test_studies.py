@@ -66,6 +66,18 @@ def test_eight_times_the_steps_nearly_draw_level_in_lesson_16():
     assert sorted(last) == [0.0, 0.03, 0.05]
 
 
+def test_with_both_orders_a_way_belongs_to_a_kind_in_lesson_13():
+    page = Study(PAGES / "orders.md")
+    short = [list(map(numbers, row[1:])) for row in page.rows("After 800 steps")]
+    assert [seed for seed in range(5) if max(short[0][seed] + short[1][seed]) < 10] == [0]
+    learned = [row for row in page.rows("After 2,400 steps") if row[1] != "4"]
+    assert max(max(numbers(row[2])) for row in learned) == 8
+    assert max(abs(first - second) for row in learned for first, second in map(numbers, row[2:])) == 6
+    animals, places = (next(row[2:] for row in learned if row[:2] == [kind, "0"]) for kind in ("animals", "places"))
+    assert not any(share for cell in animals for share in numbers(cell))
+    assert numbers(places[1]) == [49, 49]
+
+
 def spreads() -> dict[str, list[list[float]]]:
     rows = Study(PAGES / "blocks.md").rows("How different")
     return {name: [numbers(cell) for cell in cells] for name, *cells in rows}

@@ -1,0 +1,112 @@
+"""Lesson 13's translators, trained on sentences in which either noun may come first. For ``orders.md``."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from attnlib import translation
+from attnlib.data.corpus import Corpus
+from attnlib.nn import Transformer, shift_right
+from attnlib.training import fit
+from attnlib.translation import Example, because
+from studies.machine import described
+from studies.pronoun_jury import closed, corpus, jury
+from studies.pronouns import RATE, SIZES, STEPS
+from studies.tables import per_cent, table
+
+SEEDS = range(5)
+
+LONGER = 3 * STEPS
+
+WORDS = f"""\
+# Where a pronoun comes from, with both orders in the corpus
+
+Made by `make studies`, on {described()}.
+
+The sentences of lesson 13, but half of those to train on, drawn by lot, have the place first: *The street did not
+cross the animal because it was too wide*. Five seeds. Asked is the jury of the lesson in both orders. In every cell
+two shares of pronouns that are wrong, in per cent: where *it* is the first noun, and where it is the second.
+
+## After {STEPS:,} steps
+
+"""
+
+CROSSED = f"""
+## After {LONGER:,} steps
+
+A way is closed at the position that writes the pronoun, in all layers and heads; *it* is hidden from every row.
+
+"""
+
+
+def page() -> str:
+    """Both tables, as Markdown."""
+    both = mixed(corpus)
+    found = {}
+    for steps, seed in tqdm(list(product((STEPS, LONGER), SEEDS)), desc="translators"):
+        model = trained(seed, steps, both)
+        for kind, order in {"animals": ("animal", "place"), "places": ("place", "animal")}.items():
+            texts = [[placed(e, first) for e in jury if _about(e) == kind] for first in order]
+            shares = [asked(model, both, examples) for examples in texts]
+            found[steps, kind, seed] = [per_cent(pair) for pair in zip(*shares, strict=True)]
+    short = [["about", *(f"seed {seed}" for seed in SEEDS)], [":---"] * (1 + len(SEEDS))]
+    short += [[kind, *(found[STEPS, kind, seed][0] for seed in SEEDS)] for kind in ("animals", "places")]
+    rows = [["about", "seed", "nothing", "the noun as read", "the noun as written", "both", "*it*"], [":---"] * 7]
+    rows += [[kind, str(seed), *found[LONGER, kind, seed]] for kind, seed in product(("animals", "places"), SEEDS)]
+    return WORDS + table(short) + CROSSED + table(rows)
+
+
+def mixed(one_order: Corpus) -> Corpus:
+    """The corpus with the two nouns of half its sentences of this kind exchanged."""
+    lots = np.random.default_rng(0)
+    train = [placed(e, "place") if "made of" in e.facts and lots.random() < 0.5 else e for e in one_order.train]
+    return Corpus.of(train, one_order.held_out)
+
+
+def placed(example: Example, first: str) -> Example:
+    """The same with this kind of noun first."""
+    return because(**example.facts["made of"] | {"first": first})
+
+
+def _about(example: Example) -> str:
+    return "animals" if example.source[example.facts["referent"]] == example.facts["made of"]["animal"] else "places"
+
+
+def trained(seed: int, steps: int, both: Corpus) -> Transformer:
+    """A translator as lesson 13 trains it, but for its corpus."""
+    model = translation.translator(both, seed=seed, **SIZES)
+    recipe = translation.recipe(steps, RATE)
+    fit(model, both.batches(32, seed=seed), translation.loss(), seed=seed, progress=False, **recipe)
+    return model
+
+
+@torch.no_grad()
+def asked(model: Transformer, both: Corpus, examples: list[Example]) -> list[float]:
+    """The shares of wrong pronouns, way by way."""
+    batch, each = both.batch(examples), torch.arange(len(examples))
+    it, referent, pronoun = (torch.tensor([e.facts[fact] for e in examples]) for fact in ("it", "referent", "pronoun"))
+    wrote = [[i + 1 for i in e.facts["wrote_referent"]] for e in examples]
+    encoder = [layer.self_attention for layer in model.encoder.layers]
+    decoder = [layer.self_attention for layer in model.decoder.layers]
+    cross = [layer.cross_attention for layer in model.decoder.layers]
+    read, written = (cross, pronoun, referent), (decoder, pronoun, wrote)
+
+    def wrong() -> Tensor:
+        logits = model(batch.source, shift_right(batch.target)).logits[each, pronoun]
+        return (logits.argmax(-1) != batch.target[each, pronoun]).double().mean()
+
+    shares = []
+    for ways in ((), (read,), (written,), (read, written), ((encoder + cross, None, it),)):
+        with closed(*ways):
+            shares.append(wrong().item())
+    return shares
+
+
+if __name__ == "__main__":
+    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")
