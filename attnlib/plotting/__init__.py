@@ -44,7 +44,7 @@ __all__ = [
     "weighted_points",
 ]
 
-#: What draws for one lesson of the course stands there.
+#: Drawings of one lesson each have moved to the course.
 __getattr__ = moved(
     __name__,
     {

@@ -1,4 +1,4 @@
-"""The drawings that one lesson has each: what `attnlib.plotting` is for when its author is the course.
+"""Drawings that are shown in one lesson each, made with the charts and the diagram kit of `attnlib.plotting`.
 
 Each is one call, and comes with words for those who cannot see it.
 """
