@@ -10,14 +10,12 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from attnlib import translation
 from attnlib.data.corpus import Corpus
 from attnlib.nn import Transformer, shift_right
-from attnlib.training import fit
 from attnlib.translation import Example, because
 from studies.machine import described
 from studies.pronoun_jury import closed, corpus, jury
-from studies.pronouns import RATE, SIZES, STEPS
+from studies.pronouns import STEPS, trained
 from studies.tables import per_cent, table
 
 SEEDS = range(5)
@@ -76,14 +74,6 @@ def placed(example: Example, first: str) -> Example:
 
 def _about(example: Example) -> str:
     return "animals" if example.source[example.facts["referent"]] == example.facts["made of"]["animal"] else "places"
-
-
-def trained(seed: int, steps: int, both: Corpus) -> Transformer:
-    """A translator as lesson 13 trains it, but for its corpus."""
-    model = translation.translator(both, seed=seed, **SIZES)
-    recipe = translation.recipe(steps, RATE)
-    fit(model, both.batches(32, seed=seed), translation.loss(), seed=seed, progress=False, **recipe)
-    return model
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
 from attnlib import translation
+from attnlib.data.corpus import Corpus
 from attnlib.interventions import cut
 from attnlib.nn import Transformer, shift_right
 from attnlib.training import fit
@@ -119,10 +120,10 @@ def one_row_each(found: dict[str, dict[str, str]]) -> str:
     return table([*rows, *([run, *cells.values()] for run, cells in found.items())])
 
 
-def trained(seed: int, steps: int) -> Transformer:
-    """A translator as lesson 13 trains it."""
-    model, recipe = translation.translator(corpus, seed=seed, **SIZES), translation.recipe(steps, RATE)
-    fit(model, corpus.batches(32, seed=seed), translation.loss(), seed=seed, progress=False, **recipe)
+def trained(seed: int, steps: int, texts: Corpus = corpus) -> Transformer:
+    """A translator as lesson 13 trains it, on its own texts or on others."""
+    model, recipe = translation.translator(texts, seed=seed, **SIZES), translation.recipe(steps, RATE)
+    fit(model, texts.batches(32, seed=seed), translation.loss(), seed=seed, progress=False, **recipe)
     return model
 
 

@@ -195,8 +195,7 @@ def packages() -> str:
 
 def repetitions() -> str:
     """How often it says again what it has said, in a hundred tokens after the first twelve of a page."""
-    starts = [row[:12] for text in held_out_sample() if len(row := encode(TOKENIZER, [text])) > 120][:20]
-    prompts = torch.tensor(np.stack(starts))
+    prompts = beginnings()[:20]
     rows = [("greedy", *repeated([greedy(MODEL, prompts, 100).tolist()]))]
     for temperature in (0.5, 0.8, 1.0):
         drawn = [sample(MODEL, prompts, 100, seed=seed, temperature=temperature).tolist() for seed in range(4)]
@@ -208,6 +207,13 @@ def repetitions() -> str:
     )
     words += "each temperature from four seeds. Twenty beginnings; all four hundred pages of people."
     return section("What it writes", words, ["", "repeated", "texts that count"], rows)
+
+
+def beginnings() -> torch.Tensor:
+    """The first twelve tokens of every page that goes on for more than a hundred."""
+    return torch.tensor(
+        np.stack([row[:12] for text in held_out_sample() if len(row := encode(TOKENIZER, [text])) > 120])
+    )
 
 
 def repeated(runs: Sequence[Sequence[Sequence[int]]], n: int = 4) -> tuple[str, str]:

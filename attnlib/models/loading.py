@@ -134,7 +134,10 @@ class FromHuggingFace:
     @property
     def model(self) -> Self:
         """The first of the old pair: itself."""
-        return next(iter(self))
+        if self._folder is None:
+            raise AttributeError(f"a {type(self).__name__} is the model")
+        say_renamed("from_pretrained(folder).model", "from_pretrained(folder), and its tokenizer tokenizer_of(folder)")
+        return self
 
     def save_published(self, folder: str | Path, dtype: torch.dtype = torch.float32) -> None:
         """Write the model to ``folder``, made if need be, as `from_pretrained` reads it, and Hugging Face's does.
