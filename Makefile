@@ -9,7 +9,7 @@ WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset test check lint format build pull answers mutants progress times machines parity book slides bench studies pretrain constraints always
+.PHONY: help lab reset test check lint format build pull answers mutants progress times machines targets parity book slides bench studies pretrain constraints always
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ times: .venv/tester ## measure how long Run All takes, lesson by lesson (NB=01 o
 
 machines: .venv/tester ## run lessons as other processors would, and say how far numbers move (NB="18 21" WORLDS="avx2 moved-1")
 	PYTHONPATH=. $(PY) tools/machines.py $(NB) --worlds "$(WORLDS)" --workers $(WORKERS) $(if $(MOVED_BY),--moved-by $(MOVED_BY))
+
+targets: ## try every target in a fresh clone with only its own packages, in some twenty minutes (NAME="book slides")
+	@$(PYTHON) tools/targets.py $(NAME)
 
 parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md
 	$(PY) tests/parity.py

@@ -1,4 +1,4 @@
-"""What a target imports comes with the environment that it sets up: read from the code."""
+"""What a target imports comes with the environment that it sets up: read from the code. `make targets` tries all."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from setup_environment import STAGES
 from solve_constraints import pins
+from targets import ASKED
 from touched import text_of
 
 ROOT = Path(__file__).parents[1]
@@ -108,3 +109,7 @@ def test_what_a_target_imports_comes_with_its_own_environment(target, brings):
     assert [
         name for name in sorted(reached(target)) if not brings.get(name, {name.replace("_", "-")}) & installed
     ] == []
+
+
+def test_every_target_is_tried_for_real():
+    assert set(ASKED) == {target for target, _, _ in RULES}
