@@ -76,7 +76,7 @@ bench: .venv/bench ## compare with other implementations, in about five minutes,
 	PYTHONPATH=. KINETO_LOG_LEVEL=99 $(PY) benchmarks/run.py
 
 studies: .venv/tester ## train what the lessons quote from several seeds each, and write studies/*.md (NAME="blocks parts" some of them)
-	set -e; for name in $(or $(NAME),$(STUDIES)); do OMP_NUM_THREADS=1 $(PY) -m studies.$$name; done
+	set -e; for name in $(or $(NAME),$(STUDIES)); do OMP_NUM_THREADS=1 $(PY) -m studies $$name; done
 
 pretrain: .venv/learner ## train the GPT that the course ships, in an hour or two; killed, it goes on (ARGS="--steps 100")
 	$(PY) -m attnlib.pretraining.train --checkpoint pretraining $(ARGS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import nan
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -178,7 +177,3 @@ class Stack(nn.Module):
         for attend, network in zip(self.attentions, self.networks, strict=True):
             x = self.way(self.way(x, lambda x, attend=attend: attend(x).out), network)
         return self.head(normal(x))
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

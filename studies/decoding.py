@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -63,7 +62,3 @@ def broken_off(model: Transformer, source: Tensor, written: Tensor) -> float:
     word = log_p.gather(-1, written[..., None])[..., 0].where(written != PAD, 0.0)
     rest = word.flip(1).cumsum(1).flip(1)
     return float((log_p[..., END] > rest).where(written != PAD, False).any(1).double().mean())
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

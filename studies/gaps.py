@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -343,7 +342,3 @@ def likelier(model: BERT, texts: Sentences) -> np.ndarray:
 def measured(models: Sequence[BERT]) -> list[str]:
     """Bits and verbs of each, as two cells of a table."""
     return [listed(map(bits, models), 2), listed(map(verbs, models))]
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

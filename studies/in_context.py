@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -215,7 +214,3 @@ def _window(data: Repeated) -> float:
     found = torch.stack([F.pad(tokens[:, p:] == tokens[:, :-p], (p, 0)) for p in range(low, high + 1)]).double().sum(0)
     share = found / (torch.arange(n) - low + 1).clamp(1, high - low + 1)
     return -share[:, 1:][_second(data)].log().mean().item()
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

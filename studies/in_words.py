@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -200,7 +199,3 @@ def few_pairs() -> str:
 def from_german(numbers: Sequence[int]) -> list[Example]:
     """To be put into English."""
     return [Example(("english", ":", *german(n)), tuple(english(n))) for n in numbers]
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import torch
 
@@ -60,7 +58,3 @@ def page() -> str:
     counted = bits(KneserNey(6, 4096).fit(tokens).log_probabilities(held_out)[1:])
     said = f"{len(tokens):,}", f"{LENGTHS[-1] * 1024 / len(tokens):.0f}", f"{counted:.2f}"
     return WORDS % said + table(rows)
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

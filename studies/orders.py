@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -96,7 +95,3 @@ def asked(model: Transformer, both: Corpus, examples: list[Example]) -> list[flo
         with closed(*ways):
             shares.append(wrong().item())
     return shares
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -38,6 +37,7 @@ number a seed.
 
 def page() -> str:
     """All tables, as Markdown."""
+    torch.set_default_dtype(torch.float64)
     wrong = [(exercise, name, part) for exercise in PARTS for name, part in mistakes(exercise).items()]
     with tqdm(total=11 + 3 * len(wrong), desc="models") as bar:
         right = [trained(Mine(), seed, bar) for seed in range(11)]
@@ -98,8 +98,3 @@ def _leak(model: nn.Module) -> str:
     other[:, 3:] = other[:, 3:].roll(1, dims=0)  # the later words of another number
     change = (model(batch.source, target) - model(batch.source, other))[:, :3].abs().max().item()
     return f"{change:.1f}" if change > 1e-9 else "0"
-
-
-if __name__ == "__main__":
-    torch.set_default_dtype(torch.float64)
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -321,7 +321,3 @@ def _one(*arguments: object) -> float:
 def _ticked(model: nn.Module, tick: Callable[[], object]) -> nn.Module:
     tick()
     return model
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

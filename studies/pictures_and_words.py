@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import deepcopy
 from itertools import product
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -249,7 +248,3 @@ def _painters(pool: Tensor) -> str:
 def _seen_and_held_out(right: Tensor, pair: Tensor) -> tuple[float, float]:
     new = torch.tensor([pair in HELD_OUT for pair in PAIRS])[pair]
     return 100 * right[~new].double().mean().item(), 100 * right[new].double().mean().item()
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import deepcopy
 from itertools import product
-from pathlib import Path
 from time import perf_counter
 
 import torch
@@ -14,7 +13,6 @@ from attnlib import attention, parallel
 from attnlib.models import GPT, GPTConfig
 from attnlib.nn import EncoderLayer
 from attnlib.parallel import steps
-from studies import processes  # under which name other processes find it
 from studies.machine import described
 from studies.tables import table
 
@@ -81,7 +79,7 @@ def step_times(way: str, n_processes: int, width: int, rows: int, length: int) -
     torch.manual_seed(0)
     model = GPT(GPTConfig(n_tokens=64, n_max=length, d_model=width, n_heads=4, n_layers=2))
     tokens = torch.randint(64, (rows, length + 1))
-    found = parallel.run(processes.several, n_processes, way, model, tokens)
+    found = parallel.run(several, n_processes, way, model, tokens)
     sent = sum(sent for _, sent in found) / n_processes
     return [f"{max(time for time, _ in found):.4f}", f"{sent:.0f}"]
 
@@ -95,7 +93,3 @@ def page() -> str:
     settings = [(way, n, width, *size) for way, ns in WAYS.items() for n in ns for width, size in SIZES]
     steps_rows += [(way, *map(str, sizes), *step_times(way, *sizes)) for way, *sizes in tqdm(settings)]
     return PAGE + table(rows) + STEPS_PAGE + table(steps_rows)
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -295,7 +294,3 @@ def of_tagger(model: Tagger) -> dict[str, str]:
         "first layer: on the adjective": by_kind(first == ADJECTIVE),
         **{name: wrong(way) for name, way in cuts.items()},
     }
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -35,6 +34,7 @@ words, one number a seed. Guessing gets 4. Unless something else is said: a GRU,
 
 def page() -> str:
     """All tables, as Markdown."""
+    torch.set_default_dtype(torch.float64)
     with tqdm(total=90, desc="networks") as bar:
         return "\n".join([HEAD, size_or_time(bar), weights(bar), cells(bar)])
 
@@ -116,8 +116,3 @@ def right(models: Sequence[Seq2Seq], lengths: Sequence[int]) -> list[str]:
         new = reversal(200, n, seed=(99, n, 0), **LETTERS)
         cells.append(per_cent((greedy(model, new.source, n) == new.target).float().mean().item() for model in models))
     return cells
-
-
-if __name__ == "__main__":
-    torch.set_default_dtype(torch.float64)
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -81,7 +80,7 @@ def best_rate(width: int, read: Tensor, held_out: Tensor) -> float:
     return min(RATES, key=lambda rate: best_loss(width, read, turned, seed, min(STEPS), rate)[1])
 
 
-def study() -> str:
+def page() -> str:
     """The page, all runs done."""
     read, held_out = letters()
     rates = {width: best_rate(width, read, held_out) for width in tqdm(WIDTHS, desc="rates")}
@@ -93,7 +92,3 @@ def study() -> str:
             rows.append([f"{runs[0][0]:,}", f"{n:,}", *(f"{loss:.3f}" for _, loss in runs)])
         parts.append(f"\n## {steps:,} steps\n\n{table(rows)}")
     return "".join(parts)
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(study(), "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import torch
 from tqdm import tqdm
@@ -168,7 +167,3 @@ def _new(examples: Iterable[Example], corpus: Corpus) -> list[Example]:
     known = {example.facts["number"] for example in corpus.train}
     different = {example.facts["number"]: example for example in examples}
     return [example for n, example in different.items() if n not in known]
-
-
-if __name__ == "__main__":
-    Path(__file__).with_suffix(".md").write_text(page(), "utf-8")
