@@ -45,8 +45,7 @@ def check_floats(**arrays: Array) -> None:
     for name, x in arrays.items():
         if not is_array(x) or isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
             raise TypeError(f"{name} must be {ARRAY}; got {type(x).__name__}")
-        if getattr(x, "is_nested", False):
-            raise TypeError(f"{name} must be one block of numbers; got a nested tensor. {PADDED}")
+        check_one_block(name, x)
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
     for name, x in rest:
@@ -57,6 +56,12 @@ def check_floats(**arrays: Array) -> None:
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
             raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")
+
+
+def check_one_block(name: str, x: Array) -> None:
+    """Raise where ``x`` is one of torch's nested tensors, whose rows differ in length."""
+    if getattr(x, "is_nested", False):
+        raise TypeError(f"{name} must be one block of numbers; got a nested tensor. {PADDED}")
 
 
 def check_words(function: str, others: Mapping[str, object]) -> None:

@@ -423,7 +423,7 @@ class MultiHeadAttention(nn.Module):
                 continue
             if not isinstance(weight, Tensor):  # of another module in its place
                 check_floats(**{name: x})
-            elif type(x) is not Tensor or x.dtype != weight.dtype or x.device != weight.device:
+            elif type(x) is not Tensor or x.is_nested or x.dtype != weight.dtype or x.device != weight.device:
                 check_floats(weights=weight, **{name: x})
             if x.ndim < 2 or x.shape[-1] != self.d_model:
                 raise ValueError(f"{name} must have shape (..., n, d_model = {self.d_model}); got {tuple(x.shape)}")
