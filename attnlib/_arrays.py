@@ -207,7 +207,8 @@ def readable(x: Array) -> bool:
     """
     if not is_torch_array(x):
         return True
-    return not (x.is_meta or hasattr(x, "fake_mode") or tracing() or in_vmap())
+    is_fake = type(x) is not sys.modules["torch"].Tensor and hasattr(x, "fake_mode")
+    return not (x.is_meta or is_fake or tracing() or in_vmap())
 
 
 def in_vmap() -> bool:
