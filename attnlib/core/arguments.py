@@ -65,6 +65,8 @@ def check_arguments(
             check_floats(q=q, bias=bias)
             _no_nan(library, bias=bias)
             check_broadcast("bias", bias, shape)
+    if type(weights) is not bool:
+        raise TypeError(f"weights must be True or False; got {type(weights).__name__}")
     if causal is not False:
         _check_causal(causal, q.shape[-2], k.shape[-2])
     if dropout != 0.0 or type(dropout) is bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attnlib._checks import check_one_block, check_one_of
+from attnlib._checks import check_not_negative, check_one_block, check_one_of
 from attnlib._renamed import moved, renamed
 from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
@@ -87,6 +87,7 @@ class _Layer(nn.Module):
         score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
     ) -> None:
         super().__init__()
+        check_not_negative("eps", eps)
         heads = {"d_head": d_head, "n_kv_heads": n_kv_heads, "bias": bias, "dropout": dropout, "score": score}
         around = {"norm": norm, "norm_first": norm_first, "dropout": dropout, "eps": eps}
         self.self_attention = MultiHeadAttention(d_model, n_heads, **heads)
