@@ -404,9 +404,20 @@ def test_a_wrong_answer_does_not_pass_by_a_function_that_it_replaces():
 
 
 @forks
+def test_an_answer_that_alters_how_it_is_sent_is_not_judged():
+    def cheats(x):
+        sys.modules["pickle"].dumps = lambda *_, **__: b"rubbish"
+        return x / 2
+
+    verdict = grade(EXERCISE, cheats)
+    assert verdict.kind == "stopped"
+    assert "ended without an answer" in verdict.message
+
+
+@forks
 def test_torch_computes_in_the_copy_with_threads_and_gradients():
     torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
+    threads, here = torch.get_num_threads(), os.getpid()
     torch.set_num_threads(2)
     try:
         large = torch.randn(600, 600, requires_grad=True)
@@ -423,7 +434,7 @@ def test_torch_computes_in_the_copy_with_threads_and_gradients():
         def answer(x):
             x = x.clone().requires_grad_()
             (x @ torch.eye(300, dtype=x.dtype) * x).sum().backward()
-            return x.grad
+            return x.grad if os.getpid() != here else None
 
         assert grade(exercise, answer).kind == "right"
     finally:

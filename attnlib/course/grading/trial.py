@@ -107,12 +107,15 @@ def _bare_or_none(value: Any) -> Any:
 def received(
     cases: Sequence[tuple[Any, ...]], sent: Sequence[bytes], adapt: Callable[[Any], Any] | None
 ) -> list[Outcome]:
-    """What came of the calls, see `sent_calls`."""
-    came = map(pickle.loads, sent)
-    return [
-        call if isinstance(call, Outcome) else _outcome(case, call, adapt)
-        for case, call in zip(cases, came, strict=False)
-    ]
+    """What came of the calls, see `sent_calls`; it ends where an answer has altered what is sent."""
+    found = []
+    for case, one in zip(cases, sent, strict=False):
+        try:
+            call = pickle.loads(one)
+            found.append(call if isinstance(call, Outcome) else _outcome(case, call, adapt))
+        except Exception:
+            break
+    return found
 
 
 def _calls(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> Iterator[_Call | Outcome]:
