@@ -154,7 +154,8 @@ def _name(dtype: Any) -> str:
 def namespace(x: Array) -> ModuleType:
     """The functions (``exp``, ``sum``, ``where``, …) that go with ``x``, under their array-API names.
 
-    Source: the Python array API standard, 2024.12; ``array-api-compat`` supplies it for both libraries.
+    Source: the Python array API standard, 2024.12; ``array-api-compat`` supplies it for both libraries. Of another
+    library it may be any since 2022.12.
 
     >>> import numpy as np
     >>> xp = namespace(np.zeros(3))
@@ -163,8 +164,26 @@ def namespace(x: Array) -> ModuleType:
     """
     found = _NAMESPACES.get(type(x))
     if found is None:
-        found = _NAMESPACES[type(x)] = array_namespace(x)
+        found = array_namespace(x)
+        if not (is_numpy_array(x) or is_torch_array(x)):
+            found = _newer(found)
+        _NAMESPACES[type(x)] = found
     return found
+
+
+def _newer(xp: ModuleType) -> ModuleType:
+    """The functions of a library that may not have what came to the standard after 2022.12, and is used here."""
+
+    def where(condition: Any, a: Any, b: Any) -> Any:  # numbers came with 2024.12
+        if not hasattr(b, "dtype"):
+            b = xp.asarray(b, dtype=a.dtype, device=a.device)
+        return xp.where(condition, a, b)
+
+    newer = ModuleType(xp.__name__)
+    newer.__getattr__ = lambda name: getattr(xp, name)
+    newer.where = where
+    newer.maximum = lambda a, b: xp.where(a > b, a, b)  # with 2023.12
+    return newer
 
 
 def tracing() -> bool:
@@ -188,7 +207,8 @@ def readable(x: Array) -> bool:
     """
     if not is_torch_array(x):
         return True
-    return not (x.is_meta or hasattr(x, "fake_mode") or tracing() or in_vmap())
+    is_fake = type(x) is not sys.modules["torch"].Tensor and hasattr(x, "fake_mode")
+    return not (x.is_meta or is_fake or tracing() or in_vmap())
 
 
 def in_vmap() -> bool:

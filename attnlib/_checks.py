@@ -43,10 +43,10 @@ def check_floats(**arrays: Array) -> None:
     """Raise unless all are floating-point arrays of one library, dtype and device; autocast makes dtypes one."""
     (first, a), *rest = arrays.items()
     for name, x in arrays.items():
-        if not is_array(x) or isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
+        check_array(name, x)
+        if isinstance(x, np.matrix | np.ma.MaskedArray):  # whose rules are their own
             raise TypeError(f"{name} must be {ARRAY}; got {type(x).__name__}")
-        if getattr(x, "is_nested", False):
-            raise TypeError(f"{name} must be one block of numbers; got a nested tensor. {PADDED}")
+        check_one_block(name, x)
         if not is_floating(x):
             raise TypeError(f"{name} must hold floating-point numbers; got dtype {x.dtype}")
     for name, x in rest:
@@ -57,6 +57,18 @@ def check_floats(**arrays: Array) -> None:
             raise TypeError(f"{first} and {name} must have one dtype; got {a.dtype} and {x.dtype}")
         if x.device != a.device:
             raise ValueError(f"{first} and {name} must be on one device; got {a.device} and {x.device}")
+
+
+def check_array(name: str, x: object) -> None:
+    """Raise unless ``x`` is an array of a library that is known here."""
+    if not is_array(x):
+        raise TypeError(f"{name} must be {ARRAY}; got {type(x).__name__}")
+
+
+def check_one_block(name: str, x: Array) -> None:
+    """Raise where ``x`` is one of torch's nested tensors, whose rows differ in length."""
+    if getattr(x, "is_nested", False):
+        raise TypeError(f"{name} must be one block of numbers; got a nested tensor. {PADDED}")
 
 
 def check_words(function: str, others: Mapping[str, object]) -> None:
@@ -139,8 +151,7 @@ def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array)
 
 def check_boolean(name: str, mask: object) -> None:
     """Raise unless ``mask`` is an array of booleans."""
-    if not is_array(mask):
-        raise TypeError(f"{name} must be {ARRAY}; got {type(mask).__name__}")
+    check_array(name, mask)
     if not is_boolean(mask):
         raise TypeError(
             f"{name} must be boolean, True where a query may attend; got dtype {mask.dtype}. "

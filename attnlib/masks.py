@@ -13,7 +13,7 @@ from operator import and_
 from typing import TYPE_CHECKING
 
 from attnlib._arrays import Array, broadcast_shapes, is_array, is_floating, is_torch, namespace
-from attnlib._checks import check_at_least_one, check_boolean, check_size
+from attnlib._checks import check_array, check_at_least_one, check_boolean, check_size
 from attnlib.patterns import Band, BigBird, Pattern
 
 if TYPE_CHECKING:
@@ -245,4 +245,5 @@ def _arange(n: int, like: Array | None) -> Array:
         import numpy as np
 
         return np.arange(n)
+    check_array("like", like)
     return namespace(like).arange(n, device=like.device)

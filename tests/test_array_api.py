@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from functools import partial
 from itertools import product
 
@@ -54,6 +55,13 @@ def test_strict_arrays_give_what_numpy_gives(score, hiding, road):
     np.testing.assert_allclose(np.asarray(got.out), want.out, atol=1e-12)
     if want.weights is not None:
         np.testing.assert_allclose(np.asarray(got.weights), want.weights, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[0] == "scaled_dot"], ids=", ".join)
+@pytest.mark.parametrize("version", ["2022.12", "2023.12"])
+def test_an_older_version_of_the_standard_is_enough(version, case):
+    with warnings.catch_warnings(action="ignore"), strict.ArrayAPIStrictFlags(api_version=version):
+        test_strict_arrays_give_what_numpy_gives(*case)
 
 
 class Vectors:

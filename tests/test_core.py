@@ -590,11 +590,12 @@ def test_half_precision_counts_more_keys_than_it_has_numbers(to):
         np.testing.assert_allclose(np.asarray(out), 1, rtol=1e-2)
 
 
-def test_the_mean_of_the_largest_numbers_is_one_of_them():
-    for to in (np.asarray, torch.as_tensor):
-        q, k, v = (to(np.full((n, 1), x, dtype=np.float32)) for n, x in ((1, 0), (2, 0), (2, 3e38)))
-        for weights in (True, False):
-            np.testing.assert_allclose(np.asarray(attention(q, k, v, weights=weights).out), 3e38, rtol=1e-6)
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("options", [{}, {"weights": False}, {"weights": False, "block": 2}])
+@pytest.mark.parametrize("to", [np.asarray, torch.as_tensor], ids=["NumPy", "torch"])
+def test_the_mean_of_the_largest_numbers_is_one_of_them(to, options):
+    q, k, v = (to(np.full((n, 1), x, dtype=np.float32)) for n, x in ((1, 0), (5, 0), (5, 3e38)))
+    np.testing.assert_allclose(np.asarray(attention(q, k, v, **options).out), 3e38, rtol=1e-6)
 
 
 def test_numbers_in_another_order_of_bytes_are_numbers():
@@ -602,10 +603,24 @@ def test_numbers_in_another_order_of_bytes_are_numbers():
     np.testing.assert_array_equal(attention(*[x.astype(">f8")] * 3).out, attention(x, x, x).out)
 
 
-def test_a_nested_tensor_is_refused_with_what_to_do():
-    x = torch.nested.nested_tensor([torch.zeros(3, 8), torch.zeros(5, 8)], layout=torch.jagged)
-    with pytest.raises(TypeError, match=r"q must be one block of numbers; got a nested tensor\. Fill it up"):
-        attention(x, x, x)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_a_nested_tensor_is_refused_with_what_to_do(layout):
+    from attnlib import MultiHeadAttention
+    from attnlib.models import GPT, GPTConfig
+    from attnlib.nn import DecoderLayer, EncoderLayer
+
+    x = torch.nested.nested_tensor([torch.zeros(3, 8), torch.zeros(5, 8)], layout=layout)
+    tokens = torch.nested.nested_tensor([torch.tensor([1, 2, 3]), torch.tensor([4])], layout=layout)
+    for name, call in {
+        "q": lambda: attention(x, x, x),
+        "x_q": lambda: MultiHeadAttention(8, 2)(x),
+        "x": lambda: EncoderLayer(8, 2, 16)(x),
+        "^x": lambda: DecoderLayer(8, 2, 16)(x, x),
+        "tokens": lambda: GPT(GPTConfig(n_tokens=9, n_max=9, d_model=8, n_heads=2, n_layers=1))(tokens),
+    }.items():
+        with pytest.raises(TypeError, match=rf"{name} must be one block of numbers; got a nested tensor\. Fill it up"):
+            call()
 
 
 def test_under_vmap_nothing_is_said_and_the_numbers_are_those_of_a_loop(recwarn):
@@ -625,3 +640,14 @@ def test_heads_name_what_is_no_tensor():
 
     with pytest.raises(TypeError, match=r"x_q must be .*; got NoneType"):
         MultiHeadAttention(8, 2)(None)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("bad", [None, [1.0], np.zeros((2, 3, 8), dtype=np.float32)])
+def test_layers_name_what_is_no_tensor(bad, norm_first):
+    from attnlib.nn import DecoderLayer, EncoderLayer
+
+    memory, kind = torch.zeros(2, 4, 8), type(bad).__name__
+    for call in (EncoderLayer(8, 2, 16, norm_first=norm_first), lambda x: DecoderLayer(8, 2, 16)(x, memory)):
+        with pytest.raises(TypeError, match=rf"x must be a torch tensor of shape \(..., n, d_model\); got {kind}"):
+            call(bad)

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 import attnlib
+from attnlib.course.grading import in_process
 
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 
 SETUP = """
 from attnlib.course.grading import Exercise, check, solution
-from attnlib.course.grading import registry, sandbox
-sandbox._PATIENCE = 0.3
+from attnlib.course.grading import registry
 
 def half(x):
     "Half."
@@ -33,6 +33,9 @@ check("90.1", answer)
 
 SURVIVOR = """
 import time
+from attnlib.course.grading import in_process, in_thread
+
+processes, in_process._fork, in_thread.PATIENCE = in_process._fork, None, 0.3
 
 def survivor(x):
     while True:
@@ -43,6 +46,7 @@ def survivor(x):
             pass
 
 check("90.1", survivor)
+in_process._fork = processes
 """
 
 EXITS = """
@@ -59,6 +63,31 @@ threading.Timer(0.2, _thread.interrupt_main).start()
 check("90.1", answer)
 """
 
+HOSTILE = """
+import os
+import numpy as np
+import torch
+
+class Half:
+    def __call__(self, x):
+        return times(x)
+
+def times(x):
+    torch.ones(2, requires_grad=True).sum().backward()
+    return x * factor
+
+def cheats(x):
+    np.isclose = np.allclose = lambda *_, **__: True
+    return x
+
+factor = 0.5
+torch.ones(2, requires_grad=True).sum().backward()
+check("90.1", Half())
+check("90.1", lambda x: os._exit(3))
+check("90.1", lambda x: sum(range(10**12)))
+check("90.1", cheats)
+"""
+
 CELLS = [
     SETUP,
     FOR_EVER,
@@ -71,6 +100,8 @@ CELLS = [
     "check('90.1', half)",
     "solution('90.1')",
     INTERRUPTED,
+    HOSTILE,
+    "print('still there', np.allclose(1, 2))",
 ]
 
 
@@ -121,3 +152,14 @@ def test_a_right_answer_and_the_solution(outputs):
     assert text(outputs[8]).startswith("90.1 right.")
     [output] = outputs[9]
     assert output.data["text/markdown"] == "```python\ndef half(x):\n    return x / 2\n```"
+
+
+@pytest.mark.skipif(in_process._fork is None, reason="processes cannot be copied here")
+def test_an_answer_that_ends_or_alters_python_does_so_to_a_copy(outputs):
+    said = " ".join(output.text for output in outputs[11])
+    assert said.startswith("90.1 right. ")
+    assert "90.1 stopped. Your function ended Python on input 1 of 2 (x = 2)" in said
+    assert "90.1 stopped. After 1 second your function was still running" in said
+    assert "could not be stopped" not in said
+    assert "90.1 not yet. On input 1 of 2 (x = 2): Yours is 2, expected 1." in said
+    assert text(outputs[12]) == "still there False"

@@ -2,6 +2,11 @@
 
 import _thread
 import io
+import multiprocessing
+import os
+import random
+import re
+import signal
 import sys
 import threading
 import time
@@ -10,7 +15,7 @@ import warnings
 import numpy as np
 import pytest
 
-from attnlib.course.grading import Exercise, grade, guard, sandbox
+from attnlib.course.grading import Exercise, compare, grade, guard, in_process, in_thread, values
 
 EXERCISE = Exercise(
     id="02.1",
@@ -25,7 +30,16 @@ EXERCISE = Exercise(
 @pytest.fixture
 def _short(monkeypatch):
     monkeypatch.setenv("ATTNLIB_CHECK_SECONDS", "0.3")
-    monkeypatch.setattr(sandbox, "_PATIENCE", 0.3)
+    monkeypatch.setattr(in_thread, "PATIENCE", 0.3)
+
+
+@pytest.fixture
+def _no_processes(monkeypatch):
+    """As on Windows, where a process cannot be copied."""
+    monkeypatch.setattr(in_process, "_fork", None)
+
+
+forks = pytest.mark.skipif(in_process._fork is None, reason="processes cannot be copied here")
 
 
 @pytest.fixture
@@ -36,7 +50,7 @@ def enough():
     event.set()
 
 
-@pytest.mark.usefixtures("_short")
+@pytest.mark.usefixtures("_short", "_no_processes")
 def test_an_endless_loop_is_stopped():
     running = []
 
@@ -53,7 +67,7 @@ def test_an_endless_loop_is_stopped():
     assert len(running) == count
 
 
-@pytest.mark.usefixtures("_short")
+@pytest.mark.usefixtures("_short", "_no_processes")
 def test_a_loop_that_swallows_everything_gets_one_message(enough, capsys):
     def answer(x):
         while not enough.is_set():
@@ -76,14 +90,16 @@ def test_a_loop_that_swallows_everything_gets_one_message(enough, capsys):
     assert sys.stdout is before
 
 
-@pytest.mark.usefixtures("_short")
+@pytest.mark.usefixtures("_short", "_no_processes")
 def test_a_long_sleep_gets_one_message():
     verdict = grade(EXERCISE, lambda x: time.sleep(2))
     assert verdict.kind == "stopped"
     assert "could not be stopped" in verdict.message
 
 
-def test_the_reader_can_stop_it():
+@pytest.mark.parametrize("fork", [in_process._fork, None])
+def test_the_reader_can_stop_it(fork, monkeypatch):
+    monkeypatch.setattr(in_process, "_fork", fork)
     timer = threading.Timer(0.1, _thread.interrupt_main)
 
     def answer(x):
@@ -93,6 +109,7 @@ def test_the_reader_can_stop_it():
     timer.start()
     verdict = grade(EXERCISE, answer)
     assert verdict.message == "02.1 stopped, as you asked. Nothing was checked."
+    assert not multiprocessing.active_children()
 
 
 def test_fifty_megabytes_become_a_few_lines(capsys):
@@ -186,6 +203,7 @@ def test_the_callers_errstate_holds_in_the_answer():
         assert "FloatingPointError" in grade(EXERCISE, lambda x: x / np.zeros(len(x))).message
 
 
+@pytest.mark.usefixtures("_no_processes")
 def test_without_threads_the_answer_runs_without_a_limit(monkeypatch, capsys):
     def no_threads(self):
         raise RuntimeError("can't start new thread")
@@ -267,3 +285,194 @@ def test_an_exception_that_hides_itself_gets_a_message():
 def test_several_numbers_may_come_in_any_brackets():
     assert grade(EXERCISE, lambda x: tuple(x / 2)).kind == "right"
     assert grade(EXERCISE, lambda x: [float(number) / 2 for number in x]).kind == "right"
+
+
+@forks
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda x: sum(range(10**12)),  # no thread gets its turn meanwhile
+        lambda x: re.match("(a+)+b", "a" * 60),
+        lambda x: time.sleep(60),
+    ],
+)
+def test_what_holds_the_interpreter_is_ended(answer):
+    message = grade(EXERCISE, answer).message
+    assert message.startswith("02.1 stopped. After 0.3 seconds your function was still running, on input 1 of 2")
+    assert "could not be stopped" not in message
+    assert not multiprocessing.active_children()
+
+
+@forks
+@pytest.mark.usefixtures("_short")
+def test_what_a_loop_without_end_has_printed_is_shown():
+    def answer(x):
+        print("begins")
+        while True:
+            try:
+                time.sleep(0.001)
+            except BaseException:
+                continue
+
+    message = grade(EXERCISE, answer).message
+    assert message.endswith("Is there a loop in it that never ends?\nIt printed:\n  begins")
+
+
+@forks
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x: os._exit(0), "Your function ended Python on input 1 of 2"),
+        (lambda x: os.kill(os.getpid(), signal.SIGKILL), "Python was ended by SIGKILL in your function, on input 1"),
+        (lambda x: x / 2 if len(x) == 3 else os.abort(), "Python was ended by SIGABRT in your function, on input 2"),
+        (lambda x: os.closerange(3, 99), "Your function ended Python on input 1 of 2"),
+    ],
+)
+def test_an_answer_that_ends_python_ends_its_own(answer, words):
+    verdict = grade(EXERCISE, answer)
+    assert verdict.kind == "stopped"
+    assert words in verdict.message
+    assert "Your notebook goes on." in verdict.message
+
+
+@forks
+def test_an_answer_that_copies_its_process_is_judged_once(tmp_path):
+    def answer(x):
+        if not os.fork():
+            time.sleep(0.4)
+            (tmp_path / "lives").touch()
+        return x / 2
+
+    assert grade(EXERCISE, answer).kind == "right"
+    time.sleep(0.6)
+    assert not (tmp_path / "lives").exists()
+
+
+def _settings():
+    torch = pytest.importorskip("torch")
+    return (
+        torch.get_default_dtype(),
+        torch.initial_seed(),
+        os.getcwd(),
+        sys.getrecursionlimit(),
+        random.getstate()[1][:3],
+        np.random.get_state()[1][:3].tolist(),  # noqa: NPY002
+        np.get_printoptions()["precision"],
+        os.environ.get("ALTERED"),
+    )
+
+
+@forks
+def test_what_an_answer_changes_stays_with_it():
+    def answer(x):
+        sys.modules["torch"].set_default_dtype(sys.modules["torch"].float64)
+        sys.modules["torch"].manual_seed(8)
+        os.chdir("/")
+        sys.setrecursionlimit(50_000)
+        random.seed(8)
+        np.random.seed(8)  # noqa: NPY002
+        np.set_printoptions(precision=1)
+        os.environ["ALTERED"] = "yes"
+        os.closerange(1, 3)
+        return x / 2
+
+    before = _settings()
+    assert grade(EXERCISE, answer).kind == "right"
+    assert _settings() == before
+    os.fstat(1)
+
+
+@forks
+def test_a_wrong_answer_does_not_pass_by_a_function_that_it_replaces():
+    def cheats(x):
+        np.isclose = np.allclose = np.array_equal = lambda *_, **__: np.array(True)
+        compare.is_right = compare.agree = values.agree = values.leaf_agrees = lambda *_, **__: True
+        values.entries_agree = values.same_input = lambda *_, **__: np.array(True)
+        sys.modules["attnlib.course.grading.grade"]._judge = None
+        sys.modules["attnlib.course.grading.trial"].same_input = lambda *_: True
+        return x * 3
+
+    assert grade(EXERCISE, cheats).kind == "wrong"
+
+    def writes_into_its_input(x):
+        cheats(x)
+        x /= 2
+        return x
+
+    assert grade(EXERCISE, writes_into_its_input).kind == "changed inputs"
+
+
+@forks
+def test_an_answer_that_alters_how_it_is_sent_is_not_judged():
+    def cheats(x):
+        sys.modules["pickle"].dumps = lambda *_, **__: b"rubbish"
+        return x / 2
+
+    verdict = grade(EXERCISE, cheats)
+    assert verdict.kind == "stopped"
+    assert "ended without an answer" in verdict.message
+
+
+@forks
+def test_torch_computes_in_the_copy_with_threads_and_gradients():
+    torch = pytest.importorskip("torch")
+    threads, here = torch.get_num_threads(), os.getpid()
+    torch.set_num_threads(2)
+    try:
+        large = torch.randn(600, 600, requires_grad=True)
+        (large @ large).exp().sum().backward()  # starts torch's threads, which are not copied
+        exercise = Exercise(
+            id="02.3",
+            title="Slope",
+            reference=lambda x: 2 * x,
+            cases=lambda rng: [(torch.from_numpy(rng.normal(size=(300, 300))),)],
+            hints=("", "", ""),
+            misconceptions=[],
+        )
+
+        def answer(x):
+            x = x.clone().requires_grad_()
+            (x @ torch.eye(300, dtype=x.dtype) * x).sum().backward()
+            return x.grad if os.getpid() != here else None
+
+        assert grade(exercise, answer).kind == "right"
+    finally:
+        torch.set_num_threads(threads)
+
+
+@forks
+def test_where_what_is_right_fails_in_a_copy_the_answer_runs_here():
+    here = os.getpid()
+
+    def reference(x):
+        if os.getpid() != here:
+            raise RuntimeError("cannot be copied")
+        return x / 2
+
+    exercise = Exercise(
+        id="02.4", title="", reference=reference, cases=EXERCISE.cases, hints=("", "", ""), misconceptions=[]
+    )
+    assert grade(exercise, reference).kind == "right"
+
+
+def test_what_cannot_leave_the_process_is_described():
+    class Own:
+        pass
+
+    assert "An Own came" in grade(EXERCISE, lambda x: Own()).message
+    assert "Did you forget to call it?" in grade(EXERCISE, lambda x: lambda: x / 2).message
+
+
+def test_an_exercise_may_hand_functions_over_and_compare_in_its_own_way():
+    exercise = Exercise(
+        id="02.5",
+        title="Apply",
+        reference=lambda f, x: (f(x), "any"),
+        cases=lambda rng: [(lambda x: x + 1, rng.normal(size=3))],
+        compare=lambda expected, got: np.array_equal(expected[0], got[0]),
+        hints=("", "", ""),
+        misconceptions=[],
+    )
+    assert grade(exercise, lambda f, x: (f(x), "other")).kind == "right"
+    assert grade(exercise, lambda f, x: (x, "any")).kind == "wrong"

@@ -13,7 +13,16 @@ from torch import nn
 from torch.nn.utils import prune
 
 from attnlib import attention, masks
-from attnlib.nn import MultiHeadAttention, Positional, Transformer, TransformerConfig, merge_heads, split_heads
+from attnlib.models import GPT, GPTConfig
+from attnlib.nn import (
+    EncoderLayer,
+    MultiHeadAttention,
+    Positional,
+    Transformer,
+    TransformerConfig,
+    merge_heads,
+    split_heads,
+)
 from attnlib.positions import sinusoidal
 
 BOUND = {torch.float64: 1e-12, torch.float32: 1e-6}
@@ -359,3 +368,30 @@ def test_a_projection_need_only_be_called():
     torch.testing.assert_close(layer(x, cache=layer.prefill(memory)).out, plain(x, memory).out)
     with torch.no_grad():
         torch.testing.assert_close(layer(x, causal=True, cache=layer.new_cache(1, 3)).out, plain(x, causal=True).out)
+
+
+def _hostile():
+    x, layer = torch.ones(2, 3, 8), MultiHeadAttention(8, 2)
+    return {
+        "weights": (lambda: attention(x, x, x, weights="no"), "weights must be True or False; got str"),
+        "no weights": (lambda: attention(x, x, x, weights=None), "weights must be True or False; got NoneType"),
+        "like": (lambda: masks.causal(3, like="cpu"), "like must be a NumPy array or a torch tensor, .*; got str"),
+        "mask": (lambda: layer(x, mask="causal"), "mask must be a NumPy array or a torch tensor, .*; got str"),
+        "cache": (lambda: layer(x, cache={}), "cache must be one from new_cache or prefill; got dict"),
+        "memory": (lambda: layer.prefill(None), "x_k must be a NumPy array or a torch tensor, .*; got NoneType"),
+        "batch": (lambda: layer.new_cache((2, -1), 5), "batch must not be negative; got -1"),
+        "heads": (lambda: layer.without("0"), "heads must hold integers; got str"),
+        "split": (lambda: split_heads([[1.0, 2.0]], 2), "x must be a NumPy array or a torch tensor, .*; got list"),
+        "merge": (lambda: merge_heads(None), "x must be a NumPy array or a torch tensor, .*; got NoneType"),
+        "eps": (lambda: EncoderLayer(8, 2, 16, eps=-1.0), "eps must be finite and not negative; got -1.0"),
+        "no eps": (lambda: EncoderLayer(8, 2, 16, eps="small"), "eps must be a number; got str"),
+        "config": (lambda: GPT(None), "config must be a GPTConfig; got NoneType"),
+        "other config": (lambda: Transformer(GPTConfig), "config must be a TransformerConfig; got GPTConfig"),
+    }
+
+
+@pytest.mark.parametrize("name", _hostile())
+def test_a_hostile_call_is_told_which_argument_what_came_and_what_was_expected(name):
+    call, words = _hostile()[name]
+    with pytest.raises((TypeError, ValueError), match=f"^{words}"):
+        call()

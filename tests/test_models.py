@@ -2,8 +2,11 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 import pytest
+import safetensors
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
@@ -20,8 +23,10 @@ from transformers import (
 )
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
+import attnlib
 from attnlib import decoding
-from attnlib.models import BERT, GPT, T5, BERTConfig, GPTConfig, tokenizer_of
+from attnlib.models import BERT, GPT, T5, BERTConfig, GPTConfig, folder_of, tokenizer_of
+from attnlib.models.shipping import SHIPPED
 from attnlib.pretraining import byte_pairs
 
 SMALL = dict(n_tokens=50, n_max=40, d_model=24, n_heads=3, n_layers=2)
@@ -384,3 +389,22 @@ def test_a_folder_of_t5_with_two_tables(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5", "vocab_size": 50}))
     with pytest.raises(ValueError, match=r"config\.json must say what 'd_model' is; it does not"):
         T5.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_bit_that_flipped_in_what_is_shipped_is_found(name, tmp_path):
+    folder = tmp_path / name
+    shutil.copytree(folder_of(name), folder)
+    data = bytearray((folder / "model.safetensors").read_bytes())
+    data[-1000] ^= 1
+    (folder / "model.safetensors").write_bytes(data)
+    with pytest.raises(ValueError, match=r"model\.safetensors must hold what was written; its checksum is"):
+        SHIPPED[name].from_pretrained(folder)
+
+
+def test_all_weights_that_are_shipped_have_a_checksum():
+    files = list((Path(attnlib.__file__).parent / "models" / "shipped").rglob("*.safetensors"))
+    assert len(files) >= 4
+    for file in files:
+        with safetensors.safe_open(file, framework="pt") as opened:
+            assert "crc32" in opened.metadata(), file

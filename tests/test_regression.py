@@ -79,6 +79,31 @@ def test_leave_one_out_in_closed_form_is_that_of_refits(degree, kernel, empty, b
     np.testing.assert_allclose(model.loo_residuals(), refitted, rtol=1e-5, atol=1e-6)
 
 
+def test_the_search_asks_for_no_bandwidth_twice(monkeypatch):
+    X, y = problem(n=40, d=2)
+    model, asked = NadarayaWatson(), []
+    error = model._loo_error
+    monkeypatch.setattr(model, "_loo_error", lambda h: (asked.append(tuple(h)), error(h))[1])
+    model.fit(X, y)
+    assert len(asked) == len(set(asked)) > 100
+
+
+def test_residuals_of_lines_are_found_by_moments_where_these_keep_their_digits(monkeypatch):
+    X, y = problem(n=200, d=2)
+    model, straightened, straighten = NadarayaWatson(bandwidth=0.5, degree=1).fit(X, y), [], nadaraya_watson.straighten
+    monkeypatch.setattr(
+        nadaraya_watson, "straighten", lambda a, q, k: (straightened.append(len(q)), straighten(a, q, k))[1]
+    )
+    quick = model.loo_residuals()
+    assert sum(straightened) < 20
+    monkeypatch.setattr(
+        nadaraya_watson,
+        "lines_with_leverage",
+        lambda a, q, k, y: (np.zeros_like(y), np.zeros(len(y)), np.zeros(len(y), dtype=bool)),
+    )
+    np.testing.assert_allclose(quick, model.loo_residuals(), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("kernel", kernels.KERNELS)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 30), d=st.integers(1, 4))
 @settings(deadline=None, max_examples=25)
@@ -148,6 +173,99 @@ def test_lives_in_pipelines_and_searches():
 )
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+WEIGHTED = {
+    "mean": dict(bandwidth=0.4),
+    "line": dict(bandwidth=0.8, degree=1),
+    "box": dict(kernel="box", bandwidth=0.6, empty="nearest"),
+    "triangle": dict(kernel="triangle", bandwidth=0.7, empty="mean"),
+    "narrow": dict(bandwidth=0.01),
+    "narrow line": dict(bandwidth=0.05, degree=1),
+    "searched": dict(),
+    "searched line": dict(degree=1),
+    "searched triangle": dict(kernel="triangle", empty="mean"),
+}
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.filterwarnings("ignore:.*queries have no data")
+def test_a_weight_of_two_is_a_row_given_twice_and_of_zero_a_row_left_out(name, d):
+    if d == 3 and name == "searched triangle":
+        pytest.skip("the simplex takes long with three features")
+    if d > 1 and name == "narrow line":
+        pytest.skip("too few points near each query for a plane that would be the same twice")
+    X, y = problem(n=30, d=d)
+    X[0] = 7.0  # lonely
+    y += 0.5 * np.square(X).sum(axis=1)  # no direction is straight, where any bandwidth would do
+    counts = np.random.default_rng(2).permutation([0, 1, 2, 3, 1, 1] * 5)
+    by_weight = NadarayaWatson(**WEIGHTED[name]).fit(X, y, sample_weight=counts)
+    given_twice = NadarayaWatson(**WEIGHTED[name]).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    queries = np.concatenate([problem(n=40, d=d, seed=3)[0], [[5.0] * d]])
+    kept = counts[counts > 0]
+    exact = dict(rtol=1e-4, atol=1e-4) if "searched" in name else dict(rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(by_weight.bandwidth_, given_twice.bandwidth_, rtol=1e-3)
+    np.testing.assert_allclose(by_weight.predict(queries), given_twice.predict(queries), **exact)
+    np.testing.assert_allclose(np.repeat(by_weight.loo_residuals(), kept), given_twice.loo_residuals(), **exact)
+    assert by_weight.loo_error() == pytest.approx(given_twice.loo_error(), rel=1e-4, nan_ok=True)
+    np.testing.assert_allclose(by_weight.standard_error(queries), given_twice.standard_error(queries), **exact)
+    for ours, theirs in zip(by_weight.predict_interval(queries), given_twice.predict_interval(queries), strict=True):
+        np.testing.assert_allclose(ours, theirs, **exact)
+    np.testing.assert_allclose(by_weight.weights(queries) @ by_weight.y_, by_weight.predict(queries), atol=1e-8)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_the_slope_of_weighted_rows_is_that_of_rows_given_twice(degree):
+    X, y = problem(n=30, d=3)
+    counts = np.array([1, 2, 3] * 10)
+    ours = squared_error_and_slope(X, y[:, None], [0.5, 0.6, 0.9], degree, counts.astype(float))
+    X, y = np.repeat(X, counts, axis=0), np.repeat(y, counts)
+    theirs = squared_error_and_slope(X, y[:, None], [0.5, 0.6, 0.9], degree)
+    assert ours[0] == pytest.approx(theirs[0], rel=1e-9)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-8)
+
+
+def test_of_a_row_that_counts_less_than_one_all_is_left_out():
+    X, y = problem(n=30)
+    weight = np.random.default_rng(1).uniform(0.1, 1.0, size=30)
+    model = NadarayaWatson(bandwidth=0.4).fit(X, y, weight)
+    for i in (0, 7):
+        others = np.arange(30) != i
+        [fit] = NadarayaWatson(bandwidth=0.4).fit(X[others], y[others], weight[others]).predict(X[[i]])
+        assert model.loo_residuals()[i] == pytest.approx(y[i] - fit)
+
+
+def test_a_heavy_key_far_away_is_not_left_out():
+    X = np.concatenate([np.zeros((1, 1)), np.full((1, 1), 12.0), np.full((200, 1), 99.0)])
+    weight = np.array([1.0, 1e40, *[1.0] * 200])
+    model = NadarayaWatson(bandwidth=1.0).fit(X, np.array([0.0, 1.0, *[5.0] * 200]), weight)
+    assert model.predict([[0.0]])[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ([1.0, -1.0, 2.0], "sample_weight must be finite and not negative; got -1.0 for row 1"),
+        ([1.0, 2.0, np.nan], "sample_weight must be finite and not negative; got nan for row 2"),
+        ([1.0, 2.0], r"sample_weight must be one number for each row, of shape \(3,\); got shape \(2,\)"),
+        ([0.0, 0.0, 3.0], "sample_weight must be positive for at least 2 of 3 rows; got zero for 2"),
+        ("heavy", "sample_weight must be numbers, one for each row; got 'heavy'"),
+    ],
+)
+def test_bad_weights_are_named(weight, words):
+    with pytest.raises(ValueError, match=words):
+        NadarayaWatson().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], sample_weight=weight)
+
+
+def test_the_classifier_weighs_its_rows():
+    X, y = labelled()
+    counts = np.random.default_rng(2).integers(0, 4, size=len(y))
+    counts[y == "middle"] = 0
+    ours = NadarayaWatsonClassifier().fit(X, y, sample_weight=counts)
+    theirs = NadarayaWatsonClassifier().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert ours.classes_.tolist() == theirs.classes_.tolist() == ["high", "low"]
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
 
 
 def test_no_check_is_skipped_where_scipy_takes_other_arrays():

@@ -65,6 +65,8 @@ def check_arguments(
             check_floats(q=q, bias=bias)
             _no_nan(library, bias=bias)
             check_broadcast("bias", bias, shape)
+    if type(weights) is not bool:
+        raise TypeError(f"weights must be True or False; got {type(weights).__name__}")
     if causal is not False:
         _check_causal(causal, q.shape[-2], k.shape[-2])
     if dropout != 0.0 or type(dropout) is bool:
@@ -83,7 +85,12 @@ def _check_arrays(q: Array, k: Array, v: Array) -> Library:
         check_floats(q=q, k=k, v=v)  # which finds that it fits all the same, or names what does not
         PLAIN.add(type(q))
     library = NUMPY if type(q) is np.ndarray else library_of(q)
-    if q.ndim == k.ndim >= 2 and k.shape == v.shape and q.shape[:-2] == k.shape[:-2]:
+    try:
+        plain = q.ndim == k.ndim >= 2 and k.shape == v.shape and q.shape[:-2] == k.shape[:-2]
+    except RuntimeError:  # torch's old nested tensors have no shape
+        check_floats(q=q, k=k, v=v)
+        raise
+    if plain:
         return library
     check_rank("(..., n_q, d)", q=q)
     check_rank("(..., n_k, d)", k=k)

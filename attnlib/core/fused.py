@@ -66,10 +66,12 @@ def fused(
     )  # (batch, heads, n_q, d_v)
     if allowed is not None and is_exporting():  # other runtimes answer a query that nothing is left to with a mean
         out = out.where((allowed if is_boolean(allowed) else allowed > -inf).any(-1, keepdim=True), 0.0)
-    if library.readable and _suspicious(out.detach()):
+    if library.readable and _suspicious(out.detach() if out.requires_grad else out):
         check_numbers(q, k, v, library)
         if not out.isfinite().all():
             return None
+    if not lead:
+        return out.flatten(0, 2)
     return out if out.shape[:-2] == lead else out.reshape(*lead, *out.shape[-2:])
 
 

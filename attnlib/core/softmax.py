@@ -175,12 +175,16 @@ def online_mean(state: OnlineSoftmax, library: Library | None = None) -> Float[A
 def _with_finite_tops(scores: Array, top: Array, xp: ModuleType, readable: bool) -> tuple[Array, Array]:
     """Scores and finite maxima with the same exponentials, where some maximum is infinite; NaN is named.
 
-    Where numbers cannot be looked at, any maximum may be, and no NaN is named.
+    Where numbers cannot be looked at, any maximum may be infinite, and no NaN is named.
     """
-    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64))) if readable else 0
+    if not readable:  # torch's alone. An infinity becomes the largest number, beside which all else weighs nothing
+        most = xp.finfo(scores.dtype).max
+        top = top.clamp(max=most)
+        return scores.clamp(max=most), xp.where(top > -inf, top, 0.0)
+    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64)))
     if count:
         raise ValueError(f"score must return numbers; got NaN for {count} of {prod(top.shape)} queries")
-    if not readable or xp.any(top == inf):  # those of plus infinity share the weight
+    if xp.any(top == inf):  # those of plus infinity share the weight
         # In their rows plus infinity becomes 0, and all else minus infinity.
         scores = xp.where(top == inf, xp.where(scores == inf, xp.zeros_like(scores), -inf), scores)
     return scores, xp.where(xp.isfinite(top), top, 0.0)

@@ -51,13 +51,15 @@ def without_weights(
         if out is not None:
             return out
     check_numbers(q, k, v, library)
-    out = blockwise(
-        q, k, v, score=score, mask=mask, causal=causal, bias=bias, dropout=dropout, block=block, library=library
-    )
-    if block is None and library.readable and not library.xp.all(library.xp.isfinite(out)):  # a sum of large values
+    options = {"score": score, "mask": mask, "causal": causal, "bias": bias, "dropout": dropout, "library": library}
+    out = blockwise(q, k, v, block=block, **options)
+    if not library.readable or library.xp.all(library.xp.isfinite(out)):
+        return out
+    if block is None:  # a sum of large values
         alpha = softmax(masked_scores(q, k, score, mask, causal, bias, library=library), library)
         return drop_weights(alpha, dropout) @ v
-    return out
+    less = 2.0 ** v.shape[-2].bit_length()  # a power of two, which changes no digit, above the number of values
+    return blockwise(q, k, v / less, block=block, **options) * less
 
 
 def blockwise(

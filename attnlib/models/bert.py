@@ -19,6 +19,7 @@ from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import LearnedPositions
 from attnlib.nn.saving import named
+from attnlib.nn.settings import check_config
 from attnlib.nn.tokens import check_beside, check_tokens
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class BERT(FromHuggingFace, RenamedWeights, nn.Module):
 
     def __init__(self, config: BERTConfig) -> None:
         super().__init__()
+        check_config(config, BERTConfig)
         self.config = config
         d, e = config.d_model, config.d_embedding
         options = {"activation": config.activation, "eps": config.eps, "dropout": config.dropout, "norm_first": False}

@@ -19,6 +19,7 @@ from attnlib.models.picture_configs import CLIPConfig
 from attnlib.models.published_clip import clip
 from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import LearnedPositions
+from attnlib.nn.settings import check_config
 from attnlib.nn.tokens import check_tokens
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ class CLIP(FromHuggingFace, nn.Module):
 
     def __init__(self, config: CLIPConfig) -> None:
         super().__init__()
+        check_config(config, CLIPConfig)
         self.config = config
         self.pictures = PictureEncoder(config)
         self.text = TextEncoder(config)

@@ -18,6 +18,7 @@ from attnlib.models.picture_configs import DETRConfig
 from attnlib.models.published_pictures import detr
 from attnlib.models.vit import check_pictures
 from attnlib.nn.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer
+from attnlib.nn.settings import check_config
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -125,6 +126,7 @@ class DETR(FromHuggingFace, nn.Module):
 
     def __init__(self, config: DETRConfig, backbone: nn.Module | None = None) -> None:
         super().__init__()
+        check_config(config, DETRConfig)
         self.config = config
         d = config.d_model
         self.backbone = nn.Identity() if backbone is None else backbone

@@ -15,6 +15,7 @@ from attnlib.models.published import gpt2, gpt2_settings
 from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import Positional
 from attnlib.nn.saving import named
+from attnlib.nn.settings import check_config
 from attnlib.nn.state import DecoderState
 from attnlib.nn.tokens import check_beside, check_tokens
 
@@ -59,6 +60,7 @@ class GPT(FromHuggingFace, RenamedWeights, nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
+        check_config(config, GPTConfig)
         self.config = config
         d = config.d_model
         sizes = {"d_model": d, "n_heads": config.n_heads, "n_max": config.n_max}

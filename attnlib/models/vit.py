@@ -16,6 +16,7 @@ from attnlib.models.loading import FromHuggingFace
 from attnlib.models.picture_configs import ViTConfig
 from attnlib.models.published_pictures import vit
 from attnlib.nn.layers import EncoderLayer
+from attnlib.nn.settings import check_config
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -91,6 +92,7 @@ class ViT(FromHuggingFace, nn.Module):
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
+        check_config(config, ViTConfig)
         self.config = config
         d = config.d_model
         self.patches = Patches(config)

@@ -15,7 +15,14 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from attnlib._arrays import Array
-from attnlib._checks import check_at_least_one, check_floats, check_share, check_words
+from attnlib._checks import (
+    check_array,
+    check_at_least_one,
+    check_floats,
+    check_integers,
+    check_share,
+    check_words,
+)
 from attnlib._renamed import renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.cache import Cache
@@ -37,7 +44,8 @@ def split_heads(x: Shaped[Array, "... n d"], n_heads: int) -> Shaped[Array, "...
     A reshape gives ``(..., n, n_heads, d_head)``, in which a head is a piece of a row; only then do the axes
     change places. Reshaping to ``(..., n_heads, n, d_head)`` at once would mix the positions.
 
-    Raises ``ValueError`` when ``x`` has no two axes or ``n_heads`` does not divide its last.
+    Raises ``ValueError`` when ``x`` has no two axes or ``n_heads`` does not divide its last, ``TypeError`` when it is
+    no array.
 
     Source: Vaswani et al. (2017), section 3.2.2.
 
@@ -50,6 +58,7 @@ def split_heads(x: Shaped[Array, "... n d"], n_heads: int) -> Shaped[Array, "...
             [7, 8]]])
     """
     check_at_least_one("n_heads", n_heads)
+    check_array("x", x)
     if x.ndim < 2 or x.shape[-1] % n_heads:
         raise ValueError(
             f"x must have shape (..., n, d) with d a multiple of n_heads = {n_heads}; got {tuple(x.shape)}"
@@ -63,7 +72,7 @@ def merge_heads(x: Shaped[Array, "... n_heads n d_head"]) -> Shaped[Array, "... 
 
     .. math:: x_i = [x_{1,i}, \ldots, x_{H,i}]
 
-    Raises ``ValueError`` when ``x`` has fewer than three axes.
+    Raises ``ValueError`` when ``x`` has fewer than three axes, ``TypeError`` when it is no array.
 
     Source: Vaswani et al. (2017), section 3.2.2, *Concat*.
 
@@ -72,6 +81,7 @@ def merge_heads(x: Shaped[Array, "... n_heads n d_head"]) -> Shaped[Array, "... 
     >>> bool((merge_heads(split_heads(x, 3)) == x).all())
     True
     """
+    check_array("x", x)
     if x.ndim < 3:
         raise ValueError(f"x must have shape (..., n_heads, n, d_head); got {tuple(x.shape)}")
     x = x.swapaxes(-3, -2)  # (..., n_heads, n, d_head) -> (..., n, n_heads, d_head)
@@ -294,9 +304,11 @@ class MultiHeadAttention(nn.Module):
         if _others:
             check_words("MultiHeadAttention", _others)
         self._check(x_q=x_q, x_k=x_k, x_v=x_v)
+        if cache is not None and not isinstance(cache, Cache):
+            raise TypeError(f"cache must be one from new_cache or prefill; got {type(cache).__name__}")
         start = 0 if cache is None else cache.length
         q, k, v = self._queries_keys_values(x_q, x_k, x_v, rotate, cache)  # (..., heads, n, d_head)
-        if mask is not None and 2 < mask.ndim < max(q.ndim, k.ndim, v.ndim):
+        if mask is not None and 2 < getattr(mask, "ndim", 0) < max(q.ndim, k.ndim, v.ndim):
             mask = mapped(lambda m: m[..., None, :, :], mask)  # (..., 1, n_q, n_k): the same for every head
         options = {
             "score": self.score,
@@ -329,7 +341,7 @@ class MultiHeadAttention(nn.Module):
         >>> cache
         Cache(3 of 6 positions, 2 heads of 4)
         """
-        lead = tuple(batch) if isinstance(batch, tuple | list) else (check_at_least_one("batch", batch),)
+        lead = [check_at_least_one("batch", size) for size in (batch if isinstance(batch, tuple | list) else [batch])]
         like = next(self.parameters(), torch.empty(0))  # what stands in place of a projection may have none
         return Cache.empty((*lead, self.n_kv_heads, n_max, self.d_head), like=like)
 
@@ -341,7 +353,7 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(layer(step, cache=cache).out, layer(step, source).out, atol=1e-6)
         True
         """
-        self._check(x_k=x_k)
+        self._check("x_k", x_k=x_k)
         k, v = self._project(x_k, KEYS_VALUES)
         return Cache(k, v, length=x_k.shape[-2], frozen=True)
 
@@ -355,7 +367,7 @@ class MultiHeadAttention(nn.Module):
         0.0
         """
         copy = deepcopy(self)
-        for head in heads:
+        for head in check_integers("heads", heads):
             if not 0 <= head < self.n_heads:
                 raise ValueError(f"heads must lie between 0 and {self.n_heads - 1}; got {head}")
             with torch.no_grad():
@@ -416,14 +428,14 @@ class MultiHeadAttention(nn.Module):
     def _project(self, x: Tensor, part: slice = slice(3)) -> list[Tensor]:
         return project_heads(self.in_proj, self.sizes, self.d_head, x, part)
 
-    def _check(self, **inputs: Tensor | None) -> None:
+    def _check(self, required: str = "x_q", **inputs: Tensor | None) -> None:
         weight = getattr(self.out_proj, "weight", None)
         for name, x in inputs.items():
-            if x is None and name != "x_q":
+            if x is None and name != required:
                 continue
             if not isinstance(weight, Tensor):  # of another module in its place
                 check_floats(**{name: x})
-            elif type(x) is not Tensor or x.dtype != weight.dtype or x.device != weight.device:
+            elif type(x) is not Tensor or x.is_nested or x.dtype != weight.dtype or x.device != weight.device:
                 check_floats(weights=weight, **{name: x})
             if x.ndim < 2 or x.shape[-1] != self.d_model:
                 raise ValueError(f"{name} must have shape (..., n, d_model = {self.d_model}); got {tuple(x.shape)}")

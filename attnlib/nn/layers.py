@@ -6,11 +6,11 @@ r"""The layers of a Transformer: attention and a small network, each with a resi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attnlib._checks import check_one_of
+from attnlib._checks import check_not_negative, check_one_block, check_one_of
 from attnlib._renamed import moved, renamed
 from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
@@ -87,6 +87,7 @@ class _Layer(nn.Module):
         score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
     ) -> None:
         super().__init__()
+        check_not_negative("eps", eps)
         heads = {"d_head": d_head, "n_kv_heads": n_kv_heads, "bias": bias, "dropout": dropout, "score": score}
         around = {"norm": norm, "norm_first": norm_first, "dropout": dropout, "eps": eps}
         self.self_attention = MultiHeadAttention(d_model, n_heads, **heads)
@@ -97,6 +98,13 @@ class _Layer(nn.Module):
         if self.crosses:
             self.cross_attention_residual = Residual(d_model, **around)
         self.feed_forward_residual = Residual(d_model, **around)
+
+    def __call__(self, x: Float[Tensor, "... n d_model"], *others: Any, **options: Any) -> Any:
+        """One layer; what is no tensor of rows is refused here, before a normalisation does so in words of its own."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"x must be a torch tensor of shape (..., n, d_model); got {type(x).__name__}")
+        check_one_block("x", x)
+        return super().__call__(x, *others, **options)
 
     def _feed_forward_block(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
         residual = self.feed_forward_residual

@@ -6,7 +6,14 @@ from collections.abc import Iterable
 
 from attnlib._checks import check_at_least_one, check_one_of, check_share
 
-__all__ = ["check_choices", "check_divides", "check_sizes", "check_special_tokens", "fill"]
+__all__ = ["check_choices", "check_config", "check_divides", "check_sizes", "check_special_tokens", "fill"]
+
+
+def check_config(config: object, kind: type) -> None:
+    """Raise unless ``config`` is a configuration of its ``kind``."""
+    if not isinstance(config, kind):
+        got = config.__name__ if isinstance(config, type) else type(config).__name__
+        raise TypeError(f"config must be a {kind.__name__}; got {got}")
 
 
 def fill(config: object, **sizes: int) -> None:

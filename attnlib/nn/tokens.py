@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib._arrays import is_torch, readable
-from attnlib._checks import check_integers
+from attnlib._checks import check_integers, check_one_block
 from attnlib.data.text import START
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def check_tokens(name: str, tokens: Int[Tensor, "batch n"], size: int | None = N
     """
     if not is_torch(tokens):
         raise TypeError(f"{name} must be a torch tensor of tokens; got {type(tokens).__name__}")
+    check_one_block(name, tokens)
     if tokens.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"{name} must hold integers, int64 or int32; got dtype {tokens.dtype}")
     if tokens.ndim != 2 or 0 in tokens.shape:

@@ -19,6 +19,7 @@ from attnlib.nn.fast_decode import plan_decoding
 from attnlib.nn.layers import NORMS
 from attnlib.nn.positional import Positional
 from attnlib.nn.saving import named
+from attnlib.nn.settings import check_config
 from attnlib.nn.stacks import Decoder, Encoder
 from attnlib.nn.state import DecoderState
 from attnlib.nn.tokens import check_tokens
@@ -97,6 +98,7 @@ class Transformer(RenamedWeights, nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        check_config(config, TransformerConfig)
         self.config = config
         self.source_embedding = Embedding(config.n_source, config, bidirectional=True)
         self.target_embedding = Embedding(config.n_target, config, bidirectional=False)

@@ -26,7 +26,9 @@ LONG = 5.0  # seconds, from which on a search says how long it will take
 MULTIPLES = (0.5, 1.0, 2.0, 4.0, 8.0)  # of the rule of thumb, from which the slope is followed
 
 
-def search_bandwidth(X: Array, error: Error, slope: Slope | None = None, *, per_start: int = 20) -> Array:
+def search_bandwidth(
+    X: Array, error: Error, slope: Slope | None = None, *, per_start: int = 20, weight: Array | None = None
+) -> Array:
     """The bandwidth, one for each column of ``X``, at which ``error`` is least.
 
     A grid from a thousandth of the data's range to a thousand times it finds the valley, since such errors have
@@ -41,7 +43,7 @@ def search_bandwidth(X: Array, error: Error, slope: Slope | None = None, *, per_
     grid = np.geomspace(1e-3, 1e3, STEPS)
     d = X.shape[1]
     follows = slope is not None and d > 2
-    local = 15 if d == 1 else per_start * (1 + len(MULTIPLES)) if follows else 4 * STEPS * d + 400 * d
+    local = 15 if d == 1 else per_start * (1 + len(MULTIPLES)) if follows else 2 * STEPS * d + 80 * d**2
     with _announced(error, STEPS + local, d) as counted:
         # The widest first: the narrowest take two to three times as long, since points are left out by masks there,
         # and would promise too much.
@@ -49,10 +51,11 @@ def search_bandwidth(X: Array, error: Error, slope: Slope | None = None, *, per_
         best = spread * grid[np.argmin(errors[::-1])]
         if d == 1:
             return _floor_of_valley(best, grid[1] / grid[0], counted)
+        rule = _rule_of_thumb(X, spread, weight)
         if follows:
-            starts = [best, *(_rule_of_thumb(X, spread) * times for times in MULTIPLES)]
-            return min((_downhill(start, spread, grid, counted.also(slope)) for start in starts), key=error)
-        return min(_from_many_starts(X, best, spread, grid, counted), key=error)
+            starts = [best, *(rule * times for times in MULTIPLES)]
+            return min((_downhill(start, spread, grid, counted.also(slope)) for start in starts), key=counted)
+        return min(_from_many_starts(rule, best, spread, grid, counted), key=counted)
 
 
 class _Counted:
@@ -65,10 +68,14 @@ class _Counted:
         self.seen = 0
         self.times = []
         self.bar = None
+        self.known: dict[bytes, float] = {}
 
     def __call__(self, h: Array) -> float:
-        self._count()
-        return self.error(h)
+        asked = h.tobytes()
+        if asked not in self.known:
+            self._count()
+            self.known[asked] = self.error(h)
+        return self.known[asked]
 
     def also(self, slope: Slope) -> Slope:
         def counted(h: Array) -> tuple[float, Array]:
@@ -111,9 +118,13 @@ def _announced(error: Error, expected: int, d: int) -> Iterator[_Counted]:
             counted.bar.close()
 
 
-def _rule_of_thumb(X: Array, spread: Array) -> Array:
+def _rule_of_thumb(X: Array, spread: Array, weight: Array | None) -> Array:
     """Silverman (1986), equation 4.14, for a density, which is about what a regression needs."""
-    width = 1.06 * X.std(axis=0) * len(X) ** (-1 / (4 + X.shape[1]))
+    n, deviation = len(X), X.std(axis=0)
+    if weight is not None:
+        n = weight.sum()
+        deviation = np.sqrt(np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight))
+    width = 1.06 * deviation * n ** (-1 / (4 + X.shape[1]))
     return np.where(width > 0, width, spread)
 
 
@@ -131,8 +142,7 @@ def _downhill(start: Array, spread: Array, grid: Array, slope: Slope) -> Array:
     return np.exp(found.x)
 
 
-def _from_many_starts(X: Array, best: Array, spread: Array, grid: Array, error: Error) -> Iterator[Array]:
-    rule = _rule_of_thumb(X, spread)
+def _from_many_starts(rule: Array, best: Array, spread: Array, grid: Array, error: Error) -> Iterator[Array]:
     starts = [_one_by_one(best, spread, grid, error), _one_by_one(rule, spread, grid, error), rule]
     for start in starts:
         if np.isfinite(error(start)):

@@ -38,6 +38,7 @@ def in_tiles(
     k: Float[Array, "n_k d"],
     *,
     gaussian: bool,
+    weight: Float[Array, " n_k"] | None = None,
 ) -> None:
     r"""Do ``work`` for a few queries that lie close together and the keys that may have weight for them, both indices.
 
@@ -50,7 +51,8 @@ def in_tiles(
     >>> seen
     [array([0, 1])]
     """
-    reach = 2 * (45 + np.log(len(k))) if gaussian else 1 + 1e-9
+    keys = len(k) if weight is None else weight.sum() / weight.min()  # of the lightest, to weigh as much as all
+    reach = 2 * (45 + np.log(keys)) if gaussian else 1 + 1e-9
 
     def one(group: Array) -> None:
         near = neighbours(q[group], k, reach, beyond=gaussian)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from attnlib._checks import check_one_of
 from attnlib.regression.nadaraya_watson import NadarayaWatson
+from attnlib.regression.sample_weights import counted
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Shaped
@@ -73,14 +74,23 @@ class NadarayaWatsonClassifier(ClassifierMixin, BaseEstimator):
         self.bandwidth = bandwidth
         self.empty = empty
 
-    def fit(self, X: Float[Array, "n_data n_features"], y: Shaped[Array, " n_data"]) -> NadarayaWatsonClassifier:
-        """Keep the data and settle the bandwidth. ``y`` holds labels, numbers or words. Returns self."""
+    def fit(
+        self,
+        X: Float[Array, "n_data n_features"],
+        y: Shaped[Array, " n_data"],
+        sample_weight: Float[Array, " n_data"] | None = None,
+    ) -> NadarayaWatsonClassifier:
+        """Keep the data and settle the bandwidth. ``y`` holds labels, numbers or words. Returns self.
+
+        ``sample_weight`` as in `NadarayaWatson.fit`; a class whose rows have no weight is none.
+        """
         check_one_of("empty", self.empty, ("mean", "nearest"))
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, place = np.unique(column_or_1d(y), return_inverse=True)
+        X, y, sample_weight = counted(X, column_or_1d(y), sample_weight)
+        self.classes_, place = np.unique(y, return_inverse=True)
         regression = NadarayaWatson(self.kernel, bandwidth=self.bandwidth, empty=self.empty)
-        self.regression_ = regression.fit(X, np.eye(len(self.classes_))[place])
+        self.regression_ = regression.fit(X, np.eye(len(self.classes_))[place], sample_weight)
         return self
 
     def predict_proba(self, X: Float[Array, "n_queries n_features"]) -> Float[Array, "n_queries n_classes"]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
     from numpy import ndarray as Array
 
-__all__ = ["Lines", "local_lines", "straighten"]
+__all__ = ["Lines", "lines_with_leverage", "local_lines", "straighten"]
 
 
 def local_lines(
@@ -37,20 +37,47 @@ def local_lines(
     >>> local_lines(np.array([[0.5]]), k, 10 * k, lambda q, k: -((q - k.T) ** 2))
     (array([[5.]]), array([ True]))
     """
+    with np.errstate(over="ignore"):  # a squared distance beyond all numbers is no neighbour
+        fit, _, sure = _by_moments(lambda columns: attention(q, k, columns, score=score, weights=False).out, q, k, y)
+    return fit, sure
+
+
+def lines_with_leverage(
+    alpha: Float[Array, "n_q n_k"],
+    q: Float[Array, "n_q d"],
+    k: Float[Array, "n_k d"],
+    y: Float[Array, "n_k n_targets"],
+) -> tuple[Float[Array, "n_q n_targets"], Float[Array, " n_q"], Bool[Array, " n_q"]]:
+    r"""The same from the weights of a mean, with what the line's value takes of a target at the query itself.
+
+    .. math:: W_{ii} / \alpha_{ii} = 1 + (q_i - m)^\top C^{-1} (q_i - m)
+
+    >>> k = np.array([[0.0], [1.0], [2.0]])
+    >>> fit, leverage, sure = lines_with_leverage(np.full((1, 3), 1 / 3), k[:1], k, 10 * k)
+    >>> leverage.round(9) / 3  # the weight that the line gives to the first target
+    array([0.83333333])
+    """
+    return _by_moments(lambda columns: alpha @ columns, q, k, y)
+
+
+def _by_moments(mean_of: Callable[[Array], Array], q: Array, k: Array, y: Array) -> tuple[Array, Array, Array]:
+    """The lines' values at the queries, the leverage there, and where these are sure to have kept their digits."""
     middle, level = np.clip(q, k.min(axis=0), k.max(axis=0)).mean(axis=0), y.mean(axis=0)
     d, t, y = k - middle, q - middle, y - level
     (n, size), n_targets = d.shape, y.shape[1]
     squares, products = ((d[:, :, None] * x[:, None, :]).reshape(n, -1) for x in (d, y))
-    with np.errstate(over="ignore"):  # a squared distance beyond all numbers is no neighbour
-        means = attention(q, k, np.hstack([y, d, squares, products]), score=score, weights=False).out
+    means = mean_of(np.hstack([y, d, squares, products]))
     mean, m, rest = means[:, :n_targets], means[:, n_targets : n_targets + size], means[:, n_targets + size :]
     second, cross = rest[:, : size**2], rest[:, size**2 :].reshape(-1, size, n_targets)
     spread = second.reshape(-1, size, size) - m[:, :, None] * m[:, None, :]  # (n_q, d, d)
     cross = cross - m[:, :, None] * mean[:, None, :]  # (n_q, d, n_targets)
-    sure = _well_spread(spread, second[:, :: size + 1], t - m)
+    step = t - m
+    sure = _well_spread(spread, second[:, :: size + 1], step)
     spread = np.where(sure[:, None, None], spread, np.eye(size))
     slope = cross / spread if size == 1 else np.linalg.solve(spread, cross)
-    return level + mean + np.einsum("qa,qab->qb", t - m, slope), sure
+    ahead = step[:, :, None] / spread if size == 1 else np.linalg.solve(spread, step[:, :, None])
+    leverage = 1 + np.einsum("qa,qa->q", step, ahead[:, :, 0])
+    return level + mean + np.einsum("qa,qab->qb", step, slope), leverage, sure
 
 
 def _well_spread(spread: Array, second: Array, step: Array) -> Array:

@@ -18,9 +18,10 @@ from attnlib.core.attention import attention
 from attnlib.regression.bandwidth_search import check_bandwidth, search_bandwidth
 from attnlib.regression.blocks import in_blocks, in_tiles
 from attnlib.regression.kernels import KERNELS, Kernel, log_kernel
-from attnlib.regression.leave_one_out import loo_residuals, squared_error_and_slope
-from attnlib.regression.local_line import local_lines, straighten
+from attnlib.regression.leave_one_out import loo_residuals, mean_square, squared_error_and_slope
+from attnlib.regression.local_line import lines_with_leverage, local_lines, straighten
 from attnlib.regression.out_of_reach import fill, warn_empty
+from attnlib.regression.sample_weights import counted, weighted
 from attnlib.regression.variances import variances
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
               \alpha_i(x) = \frac{K(\lVert x - x_i \rVert / h)}{\sum_j K(\lVert x - x_j \rVert / h)}
 
     This is `attnlib.attention` with the query :math:`x/h`, the keys :math:`x_i/h`, the values :math:`y_i` and
-    the logarithm of the kernel as score.
+    the logarithm of the kernel as score. A row of weight :math:`w_i` counts as :math:`w_i` rows: its kernel is
+    multiplied by it, and leaving one out leaves :math:`w_i - 1` of it.
 
     Parameters
     ----------
@@ -61,13 +63,15 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
     bandwidth_ : ndarray (n_features,)
         The bandwidth in use.
     X_, y_ : ndarray (n_data, n_features), (n_data,) or (n_data, n_targets)
-        The data, which are the model.
+        The data, which are the model, without rows of weight 0.
+    sample_weight_ : ndarray (n_data,) or None
+        Their weights, where there are any.
 
     Raises
     ------
     ValueError
         NaN or infinite data, a bandwidth that is not positive or does not match the features, an unknown
-        ``kernel``, ``degree`` or ``empty``.
+        ``kernel``, ``degree`` or ``empty``, weights that are negative, all 0 or not one for each row.
 
     Source: Nadaraya (1964), On estimating regression; Watson (1964), Smooth regression analysis. For
     ``degree=1`` Fan (1992), Design-adaptive nonparametric regression.
@@ -95,8 +99,20 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.degree = degree
         self.empty = empty
 
-    def fit(self, X: Float[Array, "n_data n_features"], y: Float[Array, "n_data ..."]) -> NadarayaWatson:
-        """Keep the data and settle the bandwidth. ``X`` is ``(n_data, n_features)``. Returns self."""
+    def fit(
+        self,
+        X: Float[Array, "n_data n_features"],
+        y: Float[Array, "n_data ..."],
+        sample_weight: Float[Array, " n_data"] | None = None,
+    ) -> NadarayaWatson:
+        """Keep the data and settle the bandwidth. ``X`` is ``(n_data, n_features)``. Returns self.
+
+        ``sample_weight`` ``(n_data,)`` says how many rows each row stands for: 2 is a row given twice, 0 one left out.
+
+        >>> model = NadarayaWatson(bandwidth=1.0).fit([[0.0], [1.0]], [5.0, 7.0], sample_weight=[3.0, 1.0])
+        >>> model.predict([[0.5]])
+        array([5.5])
+        """
         check_one_of("kernel", self.kernel, tuple(KERNELS))
         check_one_of("degree", self.degree, (0, 1))
         check_one_of("empty", self.empty, ("nan", "nearest", "mean"))
@@ -104,6 +120,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=1 + searching
         )
+        X, y, self.sample_weight_ = counted(X, y, sample_weight, at_least=1 + searching)
         self.X_ = X
         self.y_ = y.astype(np.float64)
         self.__dict__.pop("_kept", None)  # the residuals of an earlier fit
@@ -112,9 +129,16 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             values, smooth = self._values(), self.kernel == "gaussian"
             unit = _unit(X)
             Z = X / unit
-            slope = (lambda h: squared_error_and_slope(Z, values, h, self.degree)) if smooth else None
+            slope = None
+            if smooth:
+
+                def slope(h: Array) -> tuple[float, Array]:
+                    return squared_error_and_slope(Z, values, h, self.degree, self.sample_weight_)
+
             steps = 60 if self.degree == 1 else 20  # of a local search, as counted with three to ten features
-            found = search_bandwidth(Z, lambda h: self._loo_error(_times(unit, h)), slope, per_start=steps)
+            found = search_bandwidth(
+                Z, lambda h: self._loo_error(_times(unit, h)), slope, per_start=steps, weight=self.sample_weight_
+            )
             self.bandwidth_ = _times(unit, found)
         else:
             self.bandwidth_ = check_bandwidth(self.bandwidth, X.shape[1])
@@ -125,23 +149,22 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, values = self._check_queries(X), self._values()
         q, k = self._scaled(X, self.bandwidth_)
         out, empty = np.empty((len(X), values.shape[1])), np.zeros(len(X), dtype=bool)
-        score = log_kernel(self.kernel)
 
         def average(rows: Array, near: Array | slice, alpha: Array) -> None:
             out[rows] = alpha @ values[near]
 
         def by_attention(rows: Array, near: Array | slice) -> None:
-            out[rows] = attention(q[rows], k[near], values[near], score=score, weights=False).out
+            out[rows] = attention(q[rows], k[near], values[near], score=self._score(near), weights=False).out
 
         def by_line(rows: Array, near: Array | slice) -> None:
-            out[rows], sure = local_lines(q[rows], k[near], values[near], score)
+            out[rows], sure = local_lines(q[rows], k[near], values[near], self._score(near))
             if not sure.all():
                 by_weights(rows[~sure], slice(None))
 
         by_weights = self._by_weights(q, k, average, empty)
         never_empty = np.abs(q).max() < 1e150  # whose square is still a number
         plain = by_attention if self.kernel == "gaussian" and never_empty else by_weights
-        in_tiles(by_line if self.degree == 1 else plain, q, k, gaussian=self.kernel == "gaussian")
+        self._in_tiles(by_line if self.degree == 1 else plain, q, k)
         warn_empty(self.empty, empty)
         return out.reshape(len(X), *self.y_.shape[1:])
 
@@ -210,6 +233,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Where :math:`W_{ii}` is so near one that the fraction would have lost its digits, a mask leaves the
         point out instead.
 
+        Of a row of weight above 1, one is left out and :math:`W_{ii} / w_i` takes the place of :math:`W_{ii}`.
+
         Source: Golub, Heath, Wahba (1979), for any smoother that is linear in y.
 
         >>> model = NadarayaWatson(bandwidth=1.0).fit([[0.0], [1.0]], [5.0, 7.0])
@@ -222,18 +247,30 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return residuals.reshape(self.y_.shape)
 
     def loo_error(self) -> float:
-        """Root mean square of `loo_residuals`, in the units of the targets.
+        """Root mean square of `loo_residuals`, each counted by its weight, in the units of the targets.
 
         >>> round(NadarayaWatson(bandwidth=1.0).fit([[0.0], [1.0]], [5.0, 7.0]).loo_error(), 3)
         2.0
         """
-        return float(np.sqrt(np.mean(self.loo_residuals() ** 2)))
+        return float(np.sqrt(mean_square(self.loo_residuals().reshape(len(self.y_), -1), self.sample_weight_)))
 
-    def _alpha(self, q: Array, k: Array, mask: Array | None = None) -> tuple[Array, Array]:
-        """Weights of a few scaled queries, and which of the queries found no neighbour."""
+    def _score(self, near: Array | slice) -> Callable[[Array, Array], Array]:
+        """The kernel's logarithm for some of the data, that of their weights added."""
+        return weighted(log_kernel(self.kernel), self.sample_weight_, near)
+
+    def _in_tiles(self, work: Callable[[Array, Array | slice], None], q: Array, k: Array) -> None:
+        in_tiles(work, q, k, gaussian=self.kernel == "gaussian", weight=self.sample_weight_)
+
+    def _alpha(self, q: Array, k: Array, near: Array | slice, mask: Array | None = None) -> tuple[Array, Array]:
+        """Weights of a few scaled queries for the data ``near``, and which of the queries found no neighbour."""
+        alpha = self._means(q, k, near, mask)
+        return straighten(alpha, q, k[near]) if self.degree == 1 else alpha, alpha.max(axis=1) == 0
+
+    def _means(self, q: Array, k: Array, near: Array | slice, mask: Array | None = None) -> Array:
+        """The weights of a mean, of degree 0."""
+        k = k[near]
         with np.errstate(over="ignore"):  # a squared distance beyond all numbers is no neighbour
-            alpha = attention(q, k, k, score=log_kernel(self.kernel), mask=mask).weights
-        return straighten(alpha, q, k) if self.degree == 1 else alpha, alpha.max(axis=1) == 0
+            return attention(q, k, k, score=self._score(near), mask=mask).weights
 
     def _by_weights(
         self, q: Array, k: Array, use: Callable[[Array, Array | slice, Array], None], empty: Array
@@ -241,20 +278,21 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Work for `in_tiles` that hands weights on; queries without neighbours are marked and get what is asked."""
 
         def work(rows: Array, near: Array | slice) -> None:
-            alpha, lonely = self._alpha(q[rows], k[near])
+            alpha, lonely = self._alpha(q[rows], k, near)
             use(rows, near, alpha)
             empty[rows] = lonely
             if lonely.any():
-                use(rows[lonely], slice(None), fill(self.empty, q[rows[lonely]], k))
+                use(rows[lonely], slice(None), fill(self.empty, q[rows[lonely]], k, weight=self.sample_weight_))
 
         return work
 
     def _weights(self, X: Array, bandwidth: Array, mask: Array | None = None) -> tuple[Array, Array]:
         """The same in units of ``X``, with what `empty` asks for where there is no neighbour."""
         q, k = self._scaled(X, bandwidth)
-        alpha, empty = self._alpha(q, k, mask)
+        alpha, empty = self._alpha(q, k, slice(None), mask)
         if empty.any():
-            alpha[empty] = fill(self.empty, q[empty], k, True if mask is None else mask[empty])
+            left = True if mask is None else mask[empty]
+            alpha[empty] = fill(self.empty, q[empty], k, left, self.sample_weight_)
         return alpha, empty
 
     def _scaled(self, X: Array, bandwidth: Array) -> tuple[Array, Array]:
@@ -265,7 +303,20 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         def weigh(points: Array, mask: Array | None) -> Array:
             return self._weights(self.X_[points], bandwidth, mask)[0]
 
-        return loo_residuals(weigh, self._values())
+        values = self._values()
+        k = self._scaled(self.X_, bandwidth)[1]
+
+        def lines(points: Array) -> tuple[Array, Array]:
+            alpha = self._means(k[points], k, slice(None))
+            fit, own, sure = lines_with_leverage(alpha, k[points], k, values)
+            own *= alpha[np.arange(len(points)), points]
+            unsure = ~(sure & (own < 0.999))  # what is left out of would magnify the error
+            if unsure.any():
+                weights = weigh(points[unsure], None)
+                fit[unsure], own[unsure] = weights @ values, weights[np.arange(len(weights)), points[unsure]]
+            return fit, own
+
+        return loo_residuals(weigh, values, self.sample_weight_, lines if self.degree == 1 else None)
 
     def _kept_residuals(self) -> Array:
         """The leave-one-out residuals, found once for a fit and its settings."""
@@ -285,12 +336,12 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         def weigh(use: Callable[[Array, Array | slice, Array], None]) -> None:
             work = self._by_weights(q, k, use, np.empty(len(q), dtype=bool))
-            in_tiles(work, q, k, gaussian=self.kernel == "gaussian")
+            self._in_tiles(work, q, k)
 
-        return variances(weigh, self._kept_residuals(), len(q))
+        return variances(weigh, self._kept_residuals(), len(q), self.sample_weight_)
 
     def _loo_error(self, bandwidth: Array) -> float:
-        error = np.sqrt(np.mean(self._loo_residuals(bandwidth) ** 2))
+        error = np.sqrt(mean_square(self._loo_residuals(bandwidth), self.sample_weight_))
         return float(error) if np.isfinite(error) else np.inf
 
     def _values(self) -> Array:

@@ -19,7 +19,11 @@ ANSWER = {"nan": "NaN", "nearest": "that of the nearest point", "mean": "the mea
 
 
 def fill(
-    empty: str, q: Float[Array, "n_q d"], k: Float[Array, "n_k d"], mask: Bool[Array, "n_q n_k"] | bool = True
+    empty: str,
+    q: Float[Array, "n_q d"],
+    k: Float[Array, "n_k d"],
+    mask: Bool[Array, "n_q n_k"] | bool = True,
+    weight: Float[Array, " n_k"] | None = None,
 ) -> Float[Array, "n_q n_k"]:
     """Weights for queries without neighbours: NaN, the nearest point's, or those of the mean of all.
 
@@ -30,7 +34,7 @@ def fill(
         return np.full((len(q), len(k)), np.nan)
     distance = squared_distance(q, k) if empty == "nearest" else np.zeros((len(q), len(k)))
     distance = np.where(mask, distance, np.inf)
-    chosen = distance == distance.min(axis=1, keepdims=True)
+    chosen = (distance == distance.min(axis=1, keepdims=True)) * (1 if weight is None else weight)
     return chosen / chosen.sum(axis=1, keepdims=True)
 
 

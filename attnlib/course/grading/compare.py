@@ -86,7 +86,7 @@ def difference(exercise: Exercise, wanted: Outcome, came: Outcome) -> str:
             with _quiet():
                 return describe(wanted.reading, came.reading, rules_of(exercise))
     elif wanted.reading is not None:
-        call = " Did you forget to call it?" if callable(came.output) else ""
+        call = " Did you forget to call it?" if came.uncalled else ""
         came_words = came.unreadable[0].upper() + came.unreadable[1:]
         return f"{came_words} came, {form(wanted.reading)} was expected.{call}"
     return "What came does not match what is expected."

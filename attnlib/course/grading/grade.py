@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import compare, messages
-from attnlib.course.grading.sandbox import Run, run
+from attnlib.course.grading.runs import Run
+from attnlib.course.grading.sandbox import run
 from attnlib.course.grading.shrink import smallest
 from attnlib.course.grading.stub import is_stub
-from attnlib.course.grading.trial import Outcome, make_cases, outcomes
+from attnlib.course.grading.trial import Outcome, make_cases, outcomes, received, sent_calls
 
 Kind = Literal["right", "not attempted", "misconception", "wrong", "raised", "changed inputs", "wrong type", "stopped"]
 
@@ -49,6 +50,8 @@ def grade(exercise: Exercise, answer: Any) -> Verdict:
     wanted = compare.expected(exercise, cases)  # before the answer runs, which may leave NumPy altered
     seconds = float(os.environ.get("ATTNLIB_CHECK_SECONDS") or exercise.seconds)
     trial = _try(exercise, function, cases, seconds)
+    if trial.went.end == "gone":
+        return Verdict("stopped", messages.gone(exercise, cases, _reached(trial), trial.went))
     if trial.went.end != "finished":
         return Verdict("stopped", messages.stopped(exercise, cases, _reached(trial), seconds, trial.went))
     return _judge(trial, wanted)
@@ -66,19 +69,19 @@ class _Trial:
 
 
 def _try(exercise: Exercise, function: Callable[..., Any], cases: list[tuple[Any, ...]], seconds: float) -> _Trial:
-    came: list[Outcome] = []
-    faults: list[Exception] = []
-
-    def work() -> None:
-        try:
-            came.extend(outcomes(function, cases, exercise.adapt))
-        except Exception as fault:  # ours or the exercise's: the learner's are outcomes
-            faults.append(fault)
-
-    went = run(work, seconds)
-    if faults:
-        raise faults[0]
-    return _Trial(exercise, function, cases, list(came), went)
+    if exercise.asks_for_value:
+        went = run(lambda: outcomes(function, cases, exercise.adapt), seconds)
+        came = went.results
+    else:
+        went = run(
+            lambda: sent_calls(function, cases, exercise.adapt),
+            seconds,
+            rehearsal=lambda: next(outcomes(exercise.reference, cases, exercise.adapt)).failure is None,
+        )
+        came = received(cases, went.results, exercise.adapt)
+    if went.fault:  # ours or the exercise's: the learner's are outcomes
+        raise went.fault
+    return _Trial(exercise, function, cases, came, went)
 
 
 def _reached(trial: _Trial) -> int:

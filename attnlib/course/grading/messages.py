@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from attnlib.course.exercises.exercise import Exercise
-from attnlib.course.grading.sandbox import Run
+from attnlib.course.grading.runs import Run
 from attnlib.course.grading.trial import Failure
 from attnlib.course.grading.values import kind_of
 from attnlib.course.grading.words import argument_names, inputs_in_words
@@ -84,6 +85,21 @@ def stopped(exercise: Exercise, cases: Cases, i: int, seconds: float, went: Run)
             "restart the kernel (Kernel, Restart) before you go on."
         )
     return _with_prints(words, went)
+
+
+def gone(exercise: Exercise, cases: Cases, i: int, went: Run) -> str:
+    """The answer ended the process that it ran in; your notebook has another."""
+    code, where = went.code, _where(exercise, cases, i)
+    if code is None or code >= 0:
+        words = f"Your function ended Python {where}, as os._exit does. Return the result instead."
+    else:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        words = f"Python was ended by {name} in your function, {where}."
+        if name == "SIGKILL":
+            words += " Does it ask for more memory than there is?"
+        if name in ("SIGSEGV", "SIGBUS"):
+            words += " Does it call itself very often, or write where it must not?"
+    return f"{exercise.id} stopped. {words} Your notebook goes on."
 
 
 def no_outcome(exercise: Exercise, went: Run) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading.compare import is_right
 from attnlib.course.grading.sandbox import run
-from attnlib.course.grading.trial import Outcome, outcomes
+from attnlib.course.grading.trial import outcomes
+from attnlib.course.grading.values import Leaves
 from attnlib.course.grading.words import argument_names
 
 _SECONDS = 1.0
@@ -29,28 +30,33 @@ def smallest(exercise: Exercise, function: Callable[..., Any], case: Case) -> st
     """
     if any(callable(x) for x in case) or not any(isinstance(x, np.ndarray) for x in case):
         return ""
-    found: list[tuple[Case, Outcome, Outcome]] = []
-    run(lambda: found.extend(_shrunk(exercise, function, case)), _SECONDS)
-    if not found:
+    went = run(
+        lambda: _shrunk(exercise, function, case),
+        _SECONDS,
+        rehearsal=lambda: next(outcomes(exercise.reference, [case], exercise.adapt)).failure is None,
+    )
+    if not went.results:
         return ""
-    small, wanted, came = found[-1]
+    small, wanted, came = went.results[-1]
     if sum(x.size if isinstance(x, np.ndarray) else 1 for x in small) > _NUMBERS:
         return ""
     names = argument_names(exercise.reference, len(small))
     given = ", ".join(f"{name} = {_written(x)}" for name, x in zip(names, small, strict=True))
     said = f"The smallest input found on which they differ: {given}."
-    both = [_array(outcome) for outcome in (came, wanted)]
+    both = [_array(reading) for reading in (came, wanted)]
     if any(array is None or array.size > _NUMBERS for array in both):
         return said
     return f"{said} Yours is {_written(both[0])}, expected {_written(both[1])}."
 
 
-def _array(outcome: Outcome) -> np.ndarray | None:
+def _array(reading: Leaves | None) -> np.ndarray | None:
     """What came, where that is one array or number."""
-    return outcome.reading[()].array if outcome.reading and outcome.reading.keys() == {()} else None
+    return reading[()].array if reading and reading.keys() == {()} else None
 
 
-def _shrunk(exercise: Exercise, function: Callable[..., Any], case: Case) -> Iterator[tuple[Case, Outcome, Outcome]]:
+def _shrunk(
+    exercise: Exercise, function: Callable[..., Any], case: Case
+) -> Iterator[tuple[Case, Leaves | None, Leaves | None]]:
     """Smaller and smaller ones, as long as the answer is wrong on them."""
     smaller = True
     while smaller:
@@ -80,14 +86,16 @@ def _is_float(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
-def _differ(exercise: Exercise, function: Callable[..., Any], case: Case) -> tuple[Outcome, Outcome] | None:
+def _differ(
+    exercise: Exercise, function: Callable[..., Any], case: Case
+) -> tuple[Leaves | None, Leaves | None] | None:
     """What is expected on this input and what comes, where the answer is wrong there."""
     with np.errstate(all="ignore"):
         wanted = next(outcomes(exercise.reference, [case], exercise.adapt))
         came = next(outcomes(function, [case], exercise.adapt))
     if wanted.failure or wanted.unreadable or came.failure or is_right(exercise, wanted, came):
         return None
-    return wanted, came
+    return wanted.reading, came.reading
 
 
 def _written(x: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import linecache
+import pickle
 import sysconfig
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from attnlib.course.exercises.exercise import Exercise
-from attnlib.course.grading.values import Leaves, UnreadableError, kind_of, read, same_input
+from attnlib.course.grading.values import Leaves, UnreadableError, bare, kind_of, read, same_input
 
 _INSTALLED = (
     *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
@@ -43,8 +44,17 @@ class Outcome:
     output: Any = None
     reading: Leaves | None = None
     unreadable: str = ""
+    uncalled: bool = False
     failure: Failure | None = None
     changed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call: what it returned, and what its inputs were afterwards."""
+
+    output: Any
+    inputs: tuple[Any, ...]
 
 
 def make_cases(exercise: Exercise) -> list[tuple[Any, ...]]:
@@ -65,19 +75,66 @@ def outcomes(
     function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], adapt: Callable[[Any], Any] | None
 ) -> Iterator[Outcome]:
     """Call `function` on a copy of every case; ends early where it asks to exit."""
-    for case in cases:
-        outcome = _call(function, case, adapt)
-        yield outcome
-        if outcome.failure and outcome.failure.type in ("SystemExit", "KeyboardInterrupt"):
-            return
+    for case, call in zip(cases, _calls(function, cases), strict=False):
+        yield call if isinstance(call, Outcome) else _outcome(case, call, adapt)
 
 
-def _call(function: Callable[..., Any], case: tuple[Any, ...], adapt: Callable[[Any], Any] | None) -> Outcome:
-    inputs = copy.deepcopy(case)
+def sent_calls(
+    function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], adapt: Callable[[Any], Any] | None
+) -> Iterator[bytes]:
+    """The same for an answer in a process of its own, in the words that `received` understands.
+
+    What can be sent is read outside, by functions that the answer has not had in its hands.
+    """
+    for case, call in zip(cases, _calls(function, cases), strict=False):
+        if isinstance(call, Outcome):
+            yield pickle.dumps(call)
+            continue
+        try:
+            yield pickle.dumps(_Call(bare(call.output), bare(call.inputs)))
+        except Exception:  # of what has a meaning only there
+            outcome = _outcome(case, call, adapt)
+            yield pickle.dumps(replace(outcome, output=_bare_or_none(outcome.output)))
+
+
+def _bare_or_none(value: Any) -> Any:
     try:
-        output = function(*inputs)
-    except BaseException as error:  # an answer may raise anything, SystemExit too
-        return Outcome(failure=_failure(error))
+        return pickle.loads(pickle.dumps(bare(value)))
+    except Exception:
+        return None
+
+
+def received(
+    cases: Sequence[tuple[Any, ...]], sent: Sequence[bytes], adapt: Callable[[Any], Any] | None
+) -> list[Outcome]:
+    """What came of the calls, see `sent_calls`; it ends where an answer has altered what is sent."""
+    found = []
+    for case, one in zip(cases, sent, strict=False):
+        try:
+            call = pickle.loads(one)
+            found.append(call if isinstance(call, Outcome) else _outcome(case, call, adapt))
+        except Exception:
+            break
+    return found
+
+
+def _calls(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> Iterator[_Call | Outcome]:
+    """What each call gave, or the outcome that it is to have given nothing."""
+    for case in cases:
+        inputs = copy.deepcopy(case)
+        try:
+            output = function(*inputs)
+        except BaseException as error:  # an answer may raise anything, SystemExit too
+            failure = _failure(error)
+            yield Outcome(failure=failure)
+            if failure.type in ("SystemExit", "KeyboardInterrupt"):
+                return
+        else:
+            yield _Call(output, inputs)
+
+
+def _outcome(case: tuple[Any, ...], call: _Call, adapt: Callable[[Any], Any] | None) -> Outcome:
+    output, inputs = call.output, call.inputs
     if isinstance(output, tuple) and output and all(isinstance(part, Number) for part in output):
         output = list(output)  # several numbers are a vector, in whatever brackets they come
     changed = tuple(i for i in range(len(case)) if not same_input(case[i], inputs[i]))
@@ -85,13 +142,14 @@ def _call(function: Callable[..., Any], case: tuple[Any, ...], adapt: Callable[[
     try:
         adapted = output if adapt is None or output is None else adapt(output)
     except Exception as error:
-        return Outcome(output, unreadable=f"{came} ({_text(error)})", changed=changed)
+        return Outcome(output, unreadable=f"{came} ({_text(error)})", uncalled=callable(output), changed=changed)
     try:
         return Outcome(adapted, read(adapted), changed=changed)
     except UnreadableError as error:
-        return Outcome(adapted, unreadable=str(error), changed=changed)
+        unreadable = str(error)
     except Exception as error:
-        return Outcome(adapted, unreadable=f"{came} ({_text(error)})", changed=changed)
+        unreadable = f"{came} ({_text(error)})"
+    return Outcome(adapted, unreadable=unreadable, uncalled=callable(adapted), changed=changed)
 
 
 def _failure(error: BaseException) -> Failure:

@@ -100,6 +100,28 @@ def _plain(value: Any) -> Any:
     return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
 
 
+def bare(value: Any) -> Any:
+    """`value` made of nothing but numbers, strings, arrays and Python's own containers.
+
+    Raises `TypeError` where it has other parts.
+
+    >>> bare((np.float64(1.5), [None, {"a": np.ma.array([1])}]))
+    (np.float64(1.5), [None, {'a': array([1])}])
+    """
+    if isinstance(value, tuple):
+        return tuple(map(bare, value))
+    if isinstance(value, list):
+        return list(map(bare, value))
+    if isinstance(value, dict):
+        return {bare(key): bare(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
+        return np.asarray(value)
+    plain = value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str)
+    if plain or isinstance(value, np.generic) or (is_tensor(value) and type(value).__module__.startswith("torch")):
+        return value
+    raise TypeError(kind_of(value))
+
+
 def kind_of(value: Any) -> str:
     """What `value` is, with an article.
 
