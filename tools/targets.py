@@ -42,7 +42,8 @@ ASKED = {
     "pretrain": 'ARGS="--steps 1 --d-model 8 --n-heads 2 --layers 1 --batch 2"',
     "constraints": "",
 }
-FIRST = {"reset": "make lab LAB_ARGS=--version", "progress": "mkdir class"}
+SOLVED = "mkdir class && .venv/bin/python -c 'from attnlib.course import progress; progress(export=\"class/a.json\")'"
+FIRST = {"reset": "make lab LAB_ARGS=--version", "progress": f"make .venv/learner && {SOLVED}"}
 ENDLESS = {"lab": "is running at:"}  # what it says when it is up: it runs until it is stopped
 
 
