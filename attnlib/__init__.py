@@ -8,7 +8,7 @@ array([[2.]])
 
 from __future__ import annotations
 
-from attnlib._lazy import lazy
+from attnlib._base.lazy import lazy
 
 # Names are loaded when they are first used, so that `import attnlib` brings in neither torch nor scikit-learn.
 _NAMES = {

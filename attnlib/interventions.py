@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_integers, check_size
+from attnlib._base.checks import check_integers, check_size
 from attnlib.nn.foreign import as_keywords, diverted, is_published
 from attnlib.nn.heads import MultiHeadAttention
 

@@ -12,8 +12,8 @@ from math import inf
 from operator import and_
 from typing import TYPE_CHECKING
 
-from attnlib._arrays import Array, broadcast_shapes, is_array, is_floating, is_torch, namespace
-from attnlib._checks import check_array, check_at_least_one, check_boolean, check_size
+from attnlib._base.arrays import Array, broadcast_shapes, is_array, is_floating, is_torch, namespace
+from attnlib._base.checks import check_array, check_at_least_one, check_boolean, check_size
 from attnlib.patterns import Band, BigBird, Pattern
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_size
+from attnlib._base.checks import check_at_least_one, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

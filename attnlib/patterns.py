@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from attnlib._arrays import Array, namespace
-from attnlib._checks import check_at_least_one, check_integers, check_size
+from attnlib._base.arrays import Array, namespace
+from attnlib._base.checks import check_at_least_one, check_integers, check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch, namespace, tracing
-from attnlib._checks import check_floats, check_one_of, check_positive, check_rank, check_size
+from attnlib._base.arrays import Array, is_torch, namespace, tracing
+from attnlib._base.checks import check_floats, check_one_of, check_positive, check_rank, check_size
 from attnlib.masks import _positions
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from math import inf
 from operator import add
 from typing import TYPE_CHECKING
 
-from attnlib._arrays import Array, Library, is_array, library_of, namespace
-from attnlib._checks import check_pair, check_positive, check_weight
+from attnlib._base.arrays import Array, Library, is_array, library_of, namespace
+from attnlib._base.checks import check_pair, check_positive, check_weight
 from attnlib.patterns import Pattern
 
 if TYPE_CHECKING:

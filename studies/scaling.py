@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
-from attnlib._seeds import generator
+from attnlib._base.seeds import generator
 from attnlib.models import GPT, GPTConfig
 from attnlib.pretraining.documentation import documents
 from attnlib.training import fit, warmup_cosine

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, Library, broadcast_shapes, is_float_dtype, is_torch, library_of
-from attnlib._checks import (
+from attnlib._base.arrays import Array, Library, broadcast_shapes, is_float_dtype, is_torch, library_of
+from attnlib._base.checks import (
     check_at_least_one,
     check_broadcast,
     check_features,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Never
 
-from attnlib._arrays import Array
+from attnlib._base.arrays import Array
 from attnlib.core.arguments import check_arguments, check_numbers
 from attnlib.core.softmax import drop_weights, softmax
 from attnlib.core.tiles import without_weights

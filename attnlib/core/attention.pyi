@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from typing_extensions import TypeVar
 
-from attnlib._arrays import Array
+from attnlib._base.arrays import Array
 from attnlib.patterns import Pattern
 
 __all__ = ["Attended", "attention"]

@@ -13,7 +13,7 @@ from torch.compiler import is_exporting
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnlib import masks
-from attnlib._arrays import Library, Shape, broadcast_shapes, in_vmap, is_boolean, tracing
+from attnlib._base.arrays import Library, Shape, broadcast_shapes, in_vmap, is_boolean, tracing
 from attnlib.core.arguments import check_numbers
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Old names of the online softmax, which `attnlib.core` offers."""
 
-from attnlib._renamed import moved
+from attnlib._base.renamed import moved
 
 _HOME = "attnlib.core"
 __getattr__ = moved(

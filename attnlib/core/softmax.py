@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf, prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from attnlib._arrays import Array, Library, library_of
+from attnlib._base.arrays import Array, Library, library_of
 from attnlib.core.arguments import check_softmax
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._arrays import Array, Library, at, is_torch, library_of, split_rows
+from attnlib._base.arrays import Array, Library, at, is_torch, library_of, split_rows
 from attnlib.core.arguments import check_numbers
 from attnlib.core.softmax import drop_weights, online_mean, online_update, softmax
 from attnlib.patterns import Pattern

@@ -3,7 +3,7 @@
 It may use everything; nothing outside it uses it.
 """
 
-from attnlib._lazy import lazy
+from attnlib._base.lazy import lazy
 
 __all__, __getattr__, __dir__ = lazy(
     "attnlib.course",

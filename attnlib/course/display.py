@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch
+from attnlib._base.arrays import Array, is_torch
 from attnlib.course.source import markdown, source_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_one_of
-from attnlib._seeds import Seed, extended, generator
+from attnlib._base.checks import check_one_of
+from attnlib._base.seeds import Seed, extended, generator
 from attnlib.data.hidden_markov import HiddenMarkov
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attnlib._checks import check_at_least_one, check_one_of, check_size
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_one_of, check_size
+from attnlib._base.seeds import Seed, generator
 from attnlib.data.corpus import Corpus
 from attnlib.data.examples import Example
 from attnlib.data.numbers import english, german

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from attnlib._checks import check_at_least_one, check_size
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_size
+from attnlib._base.seeds import Seed, generator
 from attnlib.data.examples import Example
 from attnlib.data.french import draw_because, draw_others
 from attnlib.data.french_words import ANIMALS, PLACES

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._needs import needs
+from attnlib._base.needs import needs
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_one_of
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_one_of
+from attnlib._base.seeds import Seed, generator
 from attnlib.data.examples import Example
 from attnlib.data.french_words import (
     ACTS,

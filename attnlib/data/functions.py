@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_integers, check_not_negative, check_positive
-from attnlib._seeds import Seed, generator, tensors
+from attnlib._base.checks import check_at_least_one, check_integers, check_not_negative, check_positive
+from attnlib._base.seeds import Seed, generator, tensors
 
 if TYPE_CHECKING:
     from jaxtyping import Float

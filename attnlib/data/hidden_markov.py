@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_boolean
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_boolean
+from attnlib._base.seeds import Seed, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int

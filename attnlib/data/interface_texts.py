@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from attnlib._checks import check_positive
+from attnlib._base.checks import check_positive
 
 __all__ = ["NEAR", "InterfaceTexts", "interface_texts", "near", "near_pairs", "normalised", "overlap"]
 

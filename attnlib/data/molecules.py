@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._checks import check_size
+from attnlib._base.checks import check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Int

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_one_of, check_size
-from attnlib._needs import needs
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_one_of, check_size
+from attnlib._base.needs import needs
+from attnlib._base.seeds import Seed, generator
 from attnlib.data.examples import Example
 
 __all__ = ["LARGEST", "draw_numbers", "english", "german", "number"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_one_of, check_size
+from attnlib._base.checks import check_one_of, check_size
 from attnlib.data.molecules import bonds, element, smiles_tokens, surroundings
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._checks import check_at_least_one
-from attnlib._seeds import Seed, generator, tensors
+from attnlib._base.checks import check_at_least_one
+from attnlib._base.seeds import Seed, generator, tensors
 from attnlib.data.text import FIRST, PAD
 
 if TYPE_CHECKING:

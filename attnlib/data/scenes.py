@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_integers, check_not_negative
-from attnlib._seeds import Seed, generator, tensors
+from attnlib._base.checks import check_at_least_one, check_integers, check_not_negative
+from attnlib._base.seeds import Seed, generator, tensors
 from attnlib.data.shapes import SHAPES, draw, extent
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._checks import check_floats, check_number, check_one_of, check_positive
+from attnlib._base.checks import check_floats, check_number, check_one_of, check_positive
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlib._checks import check_integers, check_size
-from attnlib._needs import needs
+from attnlib._base.checks import check_integers, check_size
+from attnlib._base.needs import needs
 from attnlib.data.text import END, FIRST, RESERVED
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from attnlib._checks import check_at_least_one, check_size
-from attnlib._seeds import Seed, generator, tensors
+from attnlib._base.checks import check_at_least_one, check_size
+from attnlib._base.seeds import Seed, generator, tensors
 from attnlib.data.documents import Documents, document_vocabulary, documents
 from attnlib.data.reversal import NOWHERE, Reversal, copying, reversal
 from attnlib.data.text import END, FIRST, PAD, START

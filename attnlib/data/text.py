@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._checks import check_at_least_one, check_integers, check_size
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_integers, check_size
+from attnlib._base.seeds import Seed, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Int

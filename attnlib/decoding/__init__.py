@@ -3,7 +3,7 @@
 It takes any model that can `prefill` a source and `step`; it knows no model by name.
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.decoding.beam_search import BeamSearchResult
 from attnlib.decoding.sampling import probabilities
 from attnlib.decoding.strategies import beam, greedy, sample, stream

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from attnlib._checks import check_at_least_one, check_number
+from attnlib._base.checks import check_at_least_one, check_number
 from attnlib.decoding.generation import Prompted, SequenceModel, special_tokens
 from attnlib.decoding.sampling import check_logits
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from attnlib._checks import check_at_least_one
-from attnlib._renamed import say_renamed
+from attnlib._base.checks import check_at_least_one
+from attnlib._base.renamed import say_renamed
 from attnlib.data.text import END, PAD, START
 from attnlib.nn.tokens import check_tokens
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from attnlib._checks import check_at_least_one, check_floats, check_number, check_positive
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_floats, check_number, check_positive
+from attnlib._base.seeds import Seed, generator
 from attnlib.core.softmax import masked_softmax
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Never
 
 import torch
 
-from attnlib._checks import check_words
-from attnlib._seeds import Seed
+from attnlib._base.checks import check_words
+from attnlib._base.seeds import Seed
 from attnlib.decoding.beam_search import BeamSearchResult, check_beams, search
 from attnlib.decoding.generation import Choose, SequenceModel, evaluating, generate, read_prompt, stream_tokens
 from attnlib.decoding.sampling import draw, likeliest

@@ -5,7 +5,7 @@ weights, whose tokenizer `tokenizer_of` reads. What is shipped with the course i
 scenes by `trained_detr`. (`InContext` is nobody's but the course's.)
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.models.bert import BERT
 from attnlib.models.clip import CLIP, contrastive_loss
 from attnlib.models.configs import BERTConfig, GPTConfig, T5Config

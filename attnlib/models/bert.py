@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._renamed import RenamedWeights, moved, renamed
+from attnlib._base.renamed import RenamedWeights, moved, renamed
 from attnlib.models.configs import BERTConfig
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.published import albert, bert

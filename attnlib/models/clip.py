@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnlib._checks import check_floats
-from attnlib._renamed import RenamedWeights
+from attnlib._base.checks import check_floats
+from attnlib._base.renamed import RenamedWeights
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.picture_configs import CLIPConfig
 from attnlib.models.published_clip import clip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlib._checks import check_positive
+from attnlib._base.checks import check_positive
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.positional import KINDS

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnlib._checks import check_at_least_one, check_floats
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_floats
+from attnlib._base.seeds import Seed, generator
 from attnlib.decoding.sampling import draw
 from attnlib.models.configs import GPTConfig
 from attnlib.models.gpt import GPT

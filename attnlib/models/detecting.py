@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_at_least_one, check_one_of, check_size
+from attnlib._base.checks import check_at_least_one, check_one_of, check_size
 from attnlib.data.scenes import NOTHING, Scenes, scenes
 from attnlib.models.detr import DETR, DETROutput
 from attnlib.models.matching import match, set_loss

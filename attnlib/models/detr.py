@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._renamed import moved
+from attnlib._base.renamed import moved
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.picture_configs import DETRConfig
 from attnlib.models.published_pictures import detr

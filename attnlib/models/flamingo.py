@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_at_least_one, check_floats, check_number
-from attnlib._renamed import moved
+from attnlib._base.checks import check_at_least_one, check_floats, check_number
+from attnlib._base.renamed import moved
 from attnlib.core.attention import Attended
 from attnlib.models.gpt import GPT
 from attnlib.nn.feed_forward import FeedForward

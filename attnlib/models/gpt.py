@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import no_generate
-from attnlib._renamed import RenamedWeights, moved, renamed
+from attnlib._base.checks import no_generate
+from attnlib._base.renamed import RenamedWeights, moved, renamed
 from attnlib.models.configs import GPTConfig
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.published import gpt2, gpt2_settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_at_least_one, check_floats
+from attnlib._base.checks import check_at_least_one, check_floats
 from attnlib.nn.layers import EncoderLayer
 
 if TYPE_CHECKING:

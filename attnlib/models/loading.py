@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_folder
-from attnlib._renamed import say_renamed
+from attnlib._base.checks import check_folder
+from attnlib._base.renamed import say_renamed
 from attnlib.training.weights import put_weights, read, weights_of, write
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attnlib._checks import check_floats, check_positive
+from attnlib._base.checks import check_floats, check_positive
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

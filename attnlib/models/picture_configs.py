@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlib._checks import check_positive
+from attnlib._base.checks import check_positive
 from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.settings import check_choices, check_divides, check_sizes, check_special_tokens, fill
 

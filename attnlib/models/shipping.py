@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attnlib._checks import check_one_of
+from attnlib._base.checks import check_one_of
 from attnlib.models.bert import BERT
 from attnlib.models.gpt import GPT
 from attnlib.models.loading import FromHuggingFace, tokenizer_of

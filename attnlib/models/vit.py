@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_floats
-from attnlib._renamed import moved
+from attnlib._base.checks import check_floats
+from attnlib._base.renamed import moved
 from attnlib.models.loading import FromHuggingFace
 from attnlib.models.picture_configs import ViTConfig
 from attnlib.models.published_pictures import vit

@@ -16,7 +16,7 @@ graph does not look at numbers: a NaN or a token that is none is not named there
 True
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.nn.cache import Cache
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.feed_forward import FeedForward

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from attnlib._checks import check_at_least_one
+from attnlib._base.checks import check_at_least_one
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

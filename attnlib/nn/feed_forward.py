@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnlib._checks import check_at_least_one, check_one_of, check_share
+from attnlib._base.checks import check_at_least_one, check_one_of, check_share
 
 if TYPE_CHECKING:
     from jaxtyping import Float

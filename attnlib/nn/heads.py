@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from attnlib._arrays import Array
-from attnlib._checks import (
+from attnlib._base.arrays import Array
+from attnlib._base.checks import (
     check_array,
     check_at_least_one,
     check_floats,
@@ -23,7 +23,7 @@ from attnlib._checks import (
     check_share,
     check_words,
 )
-from attnlib._renamed import renamed
+from attnlib._base.renamed import renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.cache import Cache
 from attnlib.nn.from_torch import attention_arguments, copy_linear

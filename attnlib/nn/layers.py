@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attnlib._checks import check_not_negative, check_one_block, check_one_of
-from attnlib._renamed import moved, renamed
+from attnlib._base.checks import check_not_negative, check_one_block, check_one_of
+from attnlib._base.renamed import moved, renamed
 from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
 from attnlib.nn.feed_forward import FeedForward

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlib import positions
-from attnlib._arrays import tracing
-from attnlib._checks import check_size
+from attnlib._base.arrays import tracing
+from attnlib._base.checks import check_size
 from attnlib.positions import relative_buckets
 
 if TYPE_CHECKING:

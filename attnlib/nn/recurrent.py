@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib._checks import check_at_least_one, check_one_of, no_generate
-from attnlib._renamed import moved, renamed
+from attnlib._base.checks import check_at_least_one, check_one_of, no_generate
+from attnlib._base.renamed import moved, renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.data.text import PAD
 from attnlib.masks import padding

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import check_at_least_one, check_floats, check_share, check_size
+from attnlib._base.checks import check_at_least_one, check_floats, check_share, check_size
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.feed_forward import FeedForward
 from attnlib.nn.heads import KEYS_VALUES, QUERIES, project_heads

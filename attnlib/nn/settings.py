@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attnlib._checks import check_at_least_one, check_one_of, check_share
+from attnlib._base.checks import check_at_least_one, check_one_of, check_share
 
 __all__ = ["check_choices", "check_config", "check_divides", "check_sizes", "check_special_tokens", "fill"]
 

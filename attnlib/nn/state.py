@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attnlib._renamed import renamed
+from attnlib._base.renamed import renamed
 from attnlib.nn.cache import Cache
 
 if TYPE_CHECKING:

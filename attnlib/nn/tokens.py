@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attnlib._arrays import is_torch, readable
-from attnlib._checks import check_integers, check_one_block
+from attnlib._base.arrays import is_torch, readable
+from attnlib._base.checks import check_integers, check_one_block
 from attnlib.data.text import START
 
 if TYPE_CHECKING:

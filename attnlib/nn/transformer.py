@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._arrays import readable
-from attnlib._checks import no_generate
-from attnlib._renamed import RenamedWeights, moved, renamed
+from attnlib._base.arrays import readable
+from attnlib._base.checks import no_generate
+from attnlib._base.renamed import RenamedWeights, moved, renamed
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.fast_decode import plan_decoding
 from attnlib.nn.layers import NORMS

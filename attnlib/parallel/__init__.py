@@ -4,7 +4,7 @@ It uses `torch.distributed` for what that has (`DistributedDataParallel`, `fully
 it lacks on a CPU: a ring of positions. It may use `attnlib.nn` and `attnlib.training`.
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.parallel.heads import gather_heads, shard_heads
 from attnlib.parallel.ring import ring_attention, shard_positions
 from attnlib.parallel.traffic import bytes_sent

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from attnlib._checks import check_floats, check_rank
+from attnlib._base.checks import check_floats, check_rank
 from attnlib.core.attention import Attended
 from attnlib.core.softmax import online_mean, online_update
 from attnlib.nn.heads import MultiHeadAttention

@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException, start_processes
 
-from attnlib._checks import check_at_least_one, check_positive
+from attnlib._base.checks import check_at_least_one, check_positive
 from attnlib.training.distributed import loopback
 
 __all__ = ["run"]

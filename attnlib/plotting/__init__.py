@@ -4,8 +4,8 @@ They know arrays and nothing else of the package. A model that is to be drawn co
 drawing says of it is what one forward pass showed.
 """
 
-import attnlib._needs.matplotlib  # noqa: F401
-from attnlib._renamed import moved
+import attnlib._base.needs.matplotlib  # noqa: F401
+from attnlib._base.renamed import moved
 from attnlib.plotting.architectures import layer_diagram, transformer_diagram
 from attnlib.plotting.boxed import boxed
 from attnlib.plotting.charts import bars, lines, runs, scatter, weighted_points

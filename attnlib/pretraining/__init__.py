@@ -6,7 +6,7 @@ is worth.
 
 from importlib.util import find_spec
 
-from attnlib._needs import needs
+from attnlib._base.needs import needs
 
 if find_spec("torch") is not None:  # python -m attnlib.pretraining.train --help answers without
     from attnlib.pretraining.documentation import HELD_OUT, PACKAGES, documents

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch.nn.functional import cross_entropy
 
-from attnlib._checks import check_at_least_one, check_integers, check_share, check_size
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_at_least_one, check_integers, check_share, check_size
+from attnlib._base.seeds import Seed, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from attnlib._checks import check_share, check_size
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_share, check_size
+from attnlib._base.seeds import Seed, generator
 
 __all__ = ["Corrupted", "corrupt_spans", "draw_spans", "restore_spans", "sentinel"]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlib._command_line import count, folder_name, rate, seed
+from attnlib._base.command_line import count, folder_name, rate, seed
 
 if TYPE_CHECKING:
     import torch

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch.nn.functional import cross_entropy
 
-from attnlib._checks import check_at_least_one
-from attnlib._seeds import Seed, extended, generator
+from attnlib._base.checks import check_at_least_one
+from attnlib._base.seeds import Seed, extended, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

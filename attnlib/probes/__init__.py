@@ -4,7 +4,7 @@ They take any model and may use `attnlib.plotting` to show what they found. `ali
 `gaps` what a masked language model fills in. `attnlib.probes.pytest` asks in tests.
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.probes.alignment import points_right
 from attnlib.probes.behaviour import batch_independence, causality, padding, permutation
 from attnlib.probes.gaps import fill_gaps

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from attnlib._checks import check_share
-from attnlib._seeds import Seed, generator
+from attnlib._base.checks import check_share
+from attnlib._base.seeds import Seed, generator
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attnlib._checks import check_size
+from attnlib._base.checks import check_size
 from attnlib.probes.influence import (
     by_change,
     by_gradient,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Shaped
     from torch import Tensor
 
-    from attnlib._arrays import Array
+    from attnlib._base.arrays import Array
 
 __all__ = ["Report", "batch_independence", "causality", "gradients", "overfits", "padding", "permutation"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch.nn.functional import cross_entropy
 
-from attnlib._checks import check_integers
+from attnlib._base.checks import check_integers
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-    from attnlib._arrays import Array
+    from attnlib._base.arrays import Array
 
 __all__ = ["scaling", "weighted_mean"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from attnlib._checks import check_size
+from attnlib._base.checks import check_size
 
 if TYPE_CHECKING:
     from jaxtyping import Float

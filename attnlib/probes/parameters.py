@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnlib._checks import check_positive, check_size
+from attnlib._base.checks import check_positive, check_size
 from attnlib.probes.outputs import UnfitError, first_tensor
 from attnlib.probes.report import Report, round_two
 from attnlib.probes.subject import modules_of, observe, probe, undisturbed

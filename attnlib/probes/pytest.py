@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attnlib._checks import check_one_of
+from attnlib._base.checks import check_one_of
 from attnlib.probes.behaviour import batch_independence, causality, padding, permutation
 from attnlib.probes.parameters import gradients
 from attnlib.probes.report import Report

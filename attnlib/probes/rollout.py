@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attnlib._checks import check_floats
+from attnlib._base.checks import check_floats
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attnlib._checks import check_integers, check_size
+from attnlib._base.checks import check_integers, check_size
 from attnlib.probes.outputs import change, first_tensor
 from attnlib.probes.report import Report, round_two
 from attnlib.probes.subject import Subject, observe, probe, undisturbed

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnlib._checks import check_number, check_size
+from attnlib._base.checks import check_number, check_size
 from attnlib.probes.outputs import TOLERANCE, NaNError, ShapeError, UnfitError, change, first_tensor, size_of
 from attnlib.probes.report import Report
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Shaped
     from torch import Tensor
 
-    from attnlib._arrays import Array
+    from attnlib._base.arrays import Array
 
 __all__ = ["Subject", "modules_of", "observe", "probe", "undisturbed"]
 

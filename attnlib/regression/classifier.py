@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from attnlib._checks import check_one_of
+from attnlib._base.checks import check_one_of
 from attnlib.regression.nadaraya_watson import NadarayaWatson
 from attnlib.regression.sample_weights import counted
 

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from attnlib._checks import check_one_of, check_share
+from attnlib._base.checks import check_one_of, check_share
 from attnlib.core.attention import attention
 from attnlib.regression.bandwidth_search import check_bandwidth, search_bandwidth
 from attnlib.regression.blocks import in_blocks, in_tiles

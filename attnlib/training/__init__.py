@@ -3,7 +3,7 @@
 It may use `attnlib.data` and `attnlib.plotting`, and takes any module of torch.
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.training.fit import fit
 from attnlib.training.history import History
 from attnlib.training.label_smoothing import smoothed_cross_entropy, smoothing_floor

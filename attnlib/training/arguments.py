@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attnlib._checks import check_at_least_one, check_one_of, check_positive, check_size
+from attnlib._base.checks import check_at_least_one, check_one_of, check_positive, check_size
 
 if TYPE_CHECKING:
     from torch import Tensor

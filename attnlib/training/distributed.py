@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from attnlib._seeds import generator
+from attnlib._base.seeds import generator
 
 if TYPE_CHECKING:
     from torch import Tensor

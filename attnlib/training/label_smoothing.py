@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
-from attnlib._checks import check_at_least_one, check_share
+from attnlib._base.checks import check_at_least_one, check_share
 from attnlib.data.text import PAD
 
 if TYPE_CHECKING:

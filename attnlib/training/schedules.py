@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import cos, pi
 
-from attnlib._checks import check_at_least_one, check_size
+from attnlib._base.checks import check_at_least_one, check_size
 
 __all__ = ["noam", "warmup_cosine"]
 

@@ -12,7 +12,7 @@ import safetensors
 import safetensors.torch
 import torch
 
-from attnlib._renamed import RenamedWeights, with_new_names
+from attnlib._base.renamed import RenamedWeights, with_new_names
 
 if TYPE_CHECKING:
     from torch import Tensor

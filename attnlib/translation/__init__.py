@@ -4,7 +4,7 @@ They may use every part of the package but the course. Names are loaded when the
 ``python -m attnlib.translation.train --help`` answers at once.
 """
 
-from attnlib._lazy import lazy
+from attnlib._base.lazy import lazy
 
 __all__, __getattr__, __dir__ = lazy(
     "attnlib",

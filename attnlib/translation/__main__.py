@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlib._command_line import OneLineParser, count, folder_name
+from attnlib._base.command_line import OneLineParser, count, folder_name
 
 if TYPE_CHECKING:
     from attnlib.nn.transformer import Transformer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._checks import check_positive
+from attnlib._base.checks import check_positive
 from attnlib.core import attention
 from attnlib.data.interface_texts import normalised
 from attnlib.scores import dot

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._checks import check_share, check_size
+from attnlib._base.checks import check_share, check_size
 from attnlib.data.corpus import Corpus
 from attnlib.data.subwords import BytePairs
 from attnlib.data.text import END, Pairs, pad

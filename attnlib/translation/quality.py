@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attnlib._needs import needs
+from attnlib._base.needs import needs
 from attnlib.data.corpus import Corpus
 from attnlib.data.examples import Example
 from attnlib.nn.transformer import Transformer

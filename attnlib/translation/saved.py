@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from attnlib._checks import check_folder
+from attnlib._base.checks import check_folder
 from attnlib.data.corpus import Corpus
 from attnlib.data.subwords import BytePairs
 from attnlib.data.text import Vocabulary

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from attnlib._command_line import OneLineParser, count, folder_name, rate, seed
+from attnlib._base.command_line import OneLineParser, count, folder_name, rate, seed
 
 if TYPE_CHECKING:
     import torch
@@ -130,7 +130,7 @@ def _trained(options: argparse.Namespace) -> History:
 
 
 def _trained_on_pairs(options: argparse.Namespace) -> History:
-    from attnlib._seeds import generator
+    from attnlib._base.seeds import generator
     from attnlib.data.corpus import Corpus
     from attnlib.data.tsv import read_pairs
     from attnlib.translation.model import translate_strings, translator

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from torch.nn import Module
 
-from attnlib._checks import check_at_least_one
+from attnlib._base.checks import check_at_least_one
 from attnlib.data.corpus import Corpus
 from attnlib.data.examples import Example
 from attnlib.data.subwords import BytePairs

@@ -3,7 +3,7 @@
 They may use `attnlib.core`.
 """
 
-from attnlib._lazy import lazy
+from attnlib._base.lazy import lazy
 from attnlib.variants.features import elu_plus_one, linear_score, positive_features, random_directions
 from attnlib.variants.linear import LinearAttended, LinearState, linear_attention
 from attnlib.variants.two_level import TwoLevel, two_level

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch, namespace
-from attnlib._checks import check_at_least_one, check_floats, check_pair, check_rank, check_size, check_weight
+from attnlib._base.arrays import Array, is_torch, namespace
+from attnlib._base.checks import check_at_least_one, check_floats, check_pair, check_rank, check_size, check_weight
 
 if TYPE_CHECKING:
     from jaxtyping import Float

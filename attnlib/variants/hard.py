@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._arrays import Array, is_torch, namespace
-from attnlib._checks import check_floats, check_one_of, check_positive
+from attnlib._base.arrays import Array, is_torch, namespace
+from attnlib._base.checks import check_floats, check_one_of, check_positive
 from attnlib.core.arguments import check_arguments, check_numbers
 from attnlib.core.softmax import softmax
 from attnlib.scores import masked_scores, scaled_dot

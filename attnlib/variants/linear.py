@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from attnlib._arrays import Array, broadcast_shapes, is_array, namespace, split_rows
-from attnlib._checks import check_at_least_one, check_mask
+from attnlib._base.arrays import Array, broadcast_shapes, is_array, namespace, split_rows
+from attnlib._base.checks import check_at_least_one, check_mask
 from attnlib.core.arguments import check_arguments, check_numbers
 from attnlib.scores import scaled_dot
 from attnlib.variants.features import elu_plus_one

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from attnlib._checks import check_at_least_one, check_floats, check_one_of
+from attnlib._base.checks import check_at_least_one, check_floats, check_one_of
 from attnlib.core.softmax import exponentials, masked_softmax
 from attnlib.scores import additive
 

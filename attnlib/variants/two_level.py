@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from attnlib._arrays import Array, namespace
-from attnlib._checks import check_boolean, check_broadcast, check_floats, check_rank
+from attnlib._base.arrays import Array, namespace
+from attnlib._base.checks import check_boolean, check_broadcast, check_floats, check_rank
 from attnlib.core.attention import attention
 from attnlib.scores import scaled_dot
 

@@ -3,7 +3,7 @@
 `transformer` is the file that is assembled; it needs torch alone.
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.course.capstone.assemble import PARTS
 from attnlib.course.capstone.library import beside
 from attnlib.course.capstone.mine import Mine, mistakes

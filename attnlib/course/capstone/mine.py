@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attnlib._checks import check_size
+from attnlib._base.checks import check_size
 from attnlib.course.capstone.assemble import PARTS, TEMPLATE, assemble, opened, part_of
 from attnlib.course.grading import registry
 from attnlib.course.grading.progress_file import progress

@@ -3,7 +3,7 @@
 Each is one call, and comes with words for those who cannot see it.
 """
 
-import attnlib._needs.matplotlib  # noqa: F401
+import attnlib._base.needs.matplotlib  # noqa: F401
 from attnlib.course.drawings.attending import attention_diagram
 from attnlib.course.drawings.caching import cache_diagram
 from attnlib.course.drawings.head_splitting import heads_diagram

@@ -3,7 +3,7 @@
 Read `patients` and `experiments`. `bugs`, `causes`, `chart` and `ward` say what is wrong with whom.
 """
 
-import attnlib._needs.torch  # noqa: F401
+import attnlib._base.needs.torch  # noqa: F401
 from attnlib.course.lab.diagnosis import diagnose
 from attnlib.course.lab.experiments import EXPERIMENTS, NUMBERS
 from attnlib.course.lab.patients import Patient

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
 from attnlib.course.lab.patients import Patient

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._seeds import generator
+from attnlib._base.seeds import generator
 from attnlib.data.corpus import Corpus
 from attnlib.data.numbers import number
 from attnlib.data.text import Pairs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-import attnlib._needs.torch  # noqa: F401
-from attnlib._checks import check_size
+import attnlib._base.needs.torch  # noqa: F401
+from attnlib._base.checks import check_size
 from attnlib.course.lab.bugs import BUGS
 from attnlib.course.lab.chart import PATIENTS
 from attnlib.course.lab.patients import STEPS, Patient, born

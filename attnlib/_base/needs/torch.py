@@ -1,5 +1,5 @@
 """Imported where nothing works without torch."""
 
-from attnlib._needs import needs
+from attnlib._base.needs import needs
 
 needs("torch", extra="torch")

@@ -1,5 +1,5 @@
 """Imported where nothing works without matplotlib."""
 
-from attnlib._needs import needs
+from attnlib._base.needs import needs
 
 needs("matplotlib", extra="plot")

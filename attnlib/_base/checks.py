@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._arrays import Array, Shape, autocasts, broadcast_shapes, is_array, is_boolean, is_floating, library_name
+from attnlib._base.arrays import (
+    Array,
+    Shape,
+    autocasts,
+    broadcast_shapes,
+    is_array,
+    is_boolean,
+    is_floating,
+    library_name,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Bool

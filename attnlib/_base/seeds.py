@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import attnlib._needs.torch  # noqa: F401  # isort: skip
+import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._checks import check_size
+from attnlib._base.checks import check_size
 
 __all__ = ["Seed", "extended", "generator", "tensors"]
 
