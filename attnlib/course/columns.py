@@ -48,9 +48,9 @@ class Table:
         return f'<tr><th scope="row" {LEFT}>{escape(name)}</th>{values}</tr>'
 
 
-def in_columns(columns: str | Sequence[str], values: Mapping[str, list[str] | str]) -> Table:
+def in_columns(columns: str | Sequence[object], values: Mapping[str, list[str] | str]) -> Table:
     """``values``, each as it is printed, under names, or under one name and numbers; errors say which row is wrong."""
-    rows = {name.replace("_", " "): row for name, row in values.items()}
+    rows = {" ".join(name.replace("_", " ").split()): row for name, row in values.items()}
     longest = max((len(row) for row in rows.values() if isinstance(row, list)), default=1)
     names = [f"{columns} {i}" for i in range(longest)] if isinstance(columns, str) else list(map(str, columns))
     for name, row in rows.items():

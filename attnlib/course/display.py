@@ -21,7 +21,7 @@ def show(
     digits: int = 3,
     *,
     percent: bool = False,
-    columns: str | Sequence[str] = (),
+    columns: str | Sequence[object] = (),
     **values: Array | float | str | Sequence[object],
 ) -> None:
     """Print each value under its name, arrays with their shape, rounded; no number is ever ``-0``.
