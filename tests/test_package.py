@@ -115,6 +115,7 @@ def test_show_rounds_and_never_prints_minus_zero(capsys):
 
 def test_show_names_the_columns(capsys):
     show(columns="head", digits=2, **{"held\nout": [0.5, -1e-9]}, layers=[12, 3], out=torch.tensor([[0.125, 1234.5]]))
+    show(columns=["error"], digits=1, learned=[torch.ones((), requires_grad=True)])
     show(columns=["a", "of all"], percent=True, right=(0.046, 1.0), guessing=1 / 26, first=["<b>", "none"])
     show(columns=["error"], digits=1, one_side=0.25, both=1.0)
     assert capsys.readouterr().out.splitlines() == [
@@ -122,6 +123,8 @@ def test_show_names_the_columns(capsys):
         "held out    0.50      0.00",
         "layers        12         3",
         "out         0.12  1,234.50",
+        "         error",
+        "learned    1.0",
         "         a  of all",
         "right  5 %   100 %",
         "guessing: 4 %",

@@ -103,7 +103,9 @@ def show_source(function: Callable[..., object] | type) -> Markdown:
     return markdown(f"# {home}\n{source_of(function)}")
 
 
-def _to_numpy(x: Array | float) -> np.ndarray:
+def _to_numpy(x: Array | float | str | Sequence[object]) -> np.ndarray:
+    if isinstance(x, list | tuple) and any(map(is_torch, x)):  # they may have gradients
+        x = [_to_numpy(one) for one in x]
     return x.detach().cpu().numpy() if is_torch(x) else np.asarray(x)
 
 
