@@ -9,10 +9,11 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_output
 
+from attnlib.course.columns import in_columns
 from publish.lessons.build import COURSE
 from publish.lessons.cells import Cell
 from publish.lessons.lessons import HEADER, LessonError, read_source, to_cells, unrun_notebook, write_source
-from publish.lessons.numbers import distance_problems, moved, numbers, well_formed
+from publish.lessons.numbers import distance_problems, moved, numbers, settle, texts, well_formed
 from publish.lessons.rules import output_problems, source_problems
 from publish.lessons.sides import digests
 
@@ -170,8 +171,33 @@ RUNS = {
     "count": ("loss 0.46", "loss 0.46 0.5", 0.05, "2 numbers are stored, a fresh run prints 1"),
     "absurd": ("loss 0.46", "loss 0.46", 0.4, "This cell lets 0.46 move by 0.4, which says nothing about it"),
     "strict": ("loss 0.46", "loss 0.461", None, "Cell outputs differ"),
+    "row": ([0.46, 0.5], [0.46, 0.54], {"loss": 0.05}, None),
+    "table": ([0.46, 0.5], [0.46, 0.56], {"loss": 0.05}, "0.56 became 0.50: 0.06 apart, within allows 0.05"),
+    "cells": ([0.46, 0.5], [0.46, 0.56], None, "Cell outputs differ"),
     "kind": ("loss 0.46", None, 0.05, "This cell has `within` and prints no number that may move"),
 }
+
+
+TABLE = "show(columns='run', digits=2, loss={}, floor=0.1)"
+
+
+def shown(values):
+    """What a cell stores that printed a text, or rows under columns."""
+    if isinstance(values, str):
+        return new_output("stream", text=values + "\n")
+    table = in_columns("run", {"loss": [f"{value:.2f}" for value in values], "floor": "0.10"})
+    return new_output("display_data", data={"text/plain": repr(table), "text/html": table._repr_html_()})
+
+
+def test_a_table_is_compared_once_and_kept_whole():
+    stored, fresh = [shown([0.46, 0.54])], [shown([0.46, 0.5])]
+    assert [kind for kind, _, _ in texts(stored)] == ["text/plain"]
+    settled, wrong = settle(stored, fresh, {"loss": 0.05})
+    assert (settled, wrong) == (stored, "")
+    settled, wrong = settle(stored, fresh, {"loss": 0.03})
+    assert settled == fresh
+    assert "0.54 became 0.50" in wrong
+    assert may_move(stored[0].data["text/plain"], {"loss": 0.05}) == ["0.46", "0.54"]  # no 0.10 of another row
 
 
 @pytest.fixture(scope="module")
@@ -180,9 +206,10 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("numbers")
     (root / "notebooks").mkdir()
     for i, (name, (fresh, stored, within, _)) in enumerate(RUNS.items()):
-        notebook = unrun_notebook([Cell("code", f"print('{fresh}')", within=within)], f"{i:02d}")
+        code = f"print('{fresh}')" if isinstance(fresh, str) else "from attnlib import show\n" + TABLE.format(fresh)
+        notebook = unrun_notebook([Cell("code", code, within=within)], f"{i:02d}")
         notebook.cells[0].execution_count = 1
-        notebook.cells[0].outputs = [new_output("stream", text=stored + "\n")] if stored else []
+        notebook.cells[0].outputs = [shown(stored)] if stored else []
         nbformat.write(notebook, root / "notebooks" / f"{i:02d}_{name}.ipynb")
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(COURSE.root / name, root)
@@ -201,5 +228,5 @@ def test_a_run_of_pytest_is_red_when_it_should_be(made, name):
         assert number not in failures, made
     else:
         assert said in failures[number], made
-        assert (f"make build NB={number}" in failures[number]) == (name in ("far", "word", "count"))
-    assert f"{sum(run[-1] is not None for run in RUNS.values())} failed, 1 passed" in made
+        assert (f"make build NB={number}" in failures[number]) == (name in ("far", "word", "count", "table"))
+    assert f"{sum(run[-1] is not None for run in RUNS.values())} failed, 2 passed" in made

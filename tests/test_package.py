@@ -6,14 +6,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 import numpy as np
 import pytest
+import torch
 
 import attnlib
 from attnlib import check_close, course, display, plotting, show
-from attnlib.course import environment
+from attnlib.course import columns, environment
 from attnlib.plotting.picture import Picture, new_figure
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +111,47 @@ def test_show_rounds_and_never_prints_minus_zero(capsys):
         "shape (2, 3)",
         "francs 1,234",
     ]
+
+
+def test_show_names_the_columns(capsys):
+    show(columns="head", digits=2, **{"held\nout": [0.5, -1e-9]}, layers=[12, 3], out=torch.tensor([[0.125, 1234.5]]))
+    show(columns=["error"], digits=1, learned=[torch.ones((), requires_grad=True)])
+    show(columns=["a", "of all"], percent=True, right=(0.046, 1.0), guessing=1 / 26, first=["<b>", "none"])
+    show(columns=["error"], digits=1, one_side=0.25, both=1.0)
+    assert capsys.readouterr().out.splitlines() == [
+        "          head 0    head 1",
+        "held out    0.50      0.00",
+        "layers        12         3",
+        "out         0.12  1,234.50",
+        "         error",
+        "learned    1.0",
+        "         a  of all",
+        "right  5 %   100 %",
+        "guessing: 4 %",
+        "first  <b>    none",
+        "          error",
+        "one side    0.2",
+        "both        1.0",
+    ]
+
+
+def test_a_table_says_whose_a_number_is():
+    rows = {"right & wrong": ["5 %", "<b>"], "guessing": "4 %"}
+    table = ElementTree.fromstring(columns.in_columns("run", rows)._repr_html_().replace("&nbsp;", "\u00a0"))
+    cells = [[(cell.tag, cell.get("scope"), cell.text) for cell in row] for row in table.iter("tr")]
+    assert cells == [
+        [("td", None, None), ("th", "col", "run 0"), ("th", "col", "run 1")],
+        [("th", "row", "right & wrong"), ("td", None, "5\u00a0%"), ("td", None, "<b>")],
+        [("td", None, "guessing: 4 %")],
+    ]
+    assert [cell.get("colspan") for cell in table.iter("td")][-1] == "3"
+    assert {cell.get("style") for cell in table.iter("th") if cell.get("scope") == "col"} == {"text-align: right"}
+
+
+@pytest.mark.parametrize("names", ["run", ["run 0", "run 1", "run 2"]])
+def test_a_row_of_another_length_is_named(names):
+    with pytest.raises(ValueError, match="'from scratch' has 2 values, and there are 3 columns: run 0, run 1, run 2"):
+        show(columns=names, pretrained=[0.1, 0.2, 0.3], from_scratch=[0.1, 0.2])
 
 
 def test_check_close_says_what_differs():

@@ -7,7 +7,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell, new_output
 
+from attnlib.course.columns import in_columns
 from attnlib.course.lessons import LESSONS
 from publish.decks import NOTES, length, slides_of
 from publish.slides import named
@@ -126,7 +128,7 @@ def spoken(number):
     for cell in named.cells(number):
         found.append(cell.source)
         for out in cell.get("outputs", ()):
-            found.append(out.get("text", "") + out.get("data", {}).get("text/markdown", ""))
+            found += [out.get("text", ""), *map(out.get("data", {}).get, ("text/markdown", "text/html"), ("", ""))]
     return "\n".join(found)
 
 
@@ -144,15 +146,15 @@ def test_a_name_finds_one_thing_or_says_what_it_found():
         named.slider("06", "none")
 
 
-def test_rows_become_a_table():
-    assert named.table("bank  [1. 0.25]\nright, 18: 84 %, 97 %", ["a", "b"]).splitlines() == [
-        "|  | a | b |",
-        "| --- | --- | --- |",
-        "| bank | 1 | 0.25 |",
-        "| right, 18 | 84 % | 97 % |",
-    ]
-    with pytest.raises(named.NotFoundError, match="has no 4 values"):
-        named.table("run 1: 84 %, 97 %", ["a", "b", "c", "d"])
+def test_rows_of_a_table_are_picked_with_its_head(monkeypatch):
+    table = in_columns("run", {"new": ["84 %", "97 %"], "new colours": ["1 %", "2 %"], "guessing": "4 %"})
+    output = new_output("display_data", data={"text/plain": repr(table), "text/html": table._repr_html_()})
+    monkeypatch.setattr(named, "cell", lambda number, name: new_code_cell("x", outputs=[output]))
+    whole = table._repr_html_().splitlines()
+    assert named.printed("06", "x").splitlines() == whole
+    assert named.printed("06", "x", ["guessing", "new"]).splitlines() == [*whole[:2], whole[4], whole[2], whole[-1]]
+    with pytest.raises(named.NotFoundError, match="prints no row that begins 'run 0'"):
+        named.printed("06", "x", ["run 0"])
 
 
 def test_a_row_is_found_by_its_whole_name_first():

@@ -38,7 +38,7 @@ ASKED = {
     "book": "",
     "slides": "",
     "bench": "",
-    "studies": "NAME=gaps",
+    "studies": "NAME=processes",
     "pretrain": 'ARGS="--steps 1 --d-model 8 --n-heads 2 --layers 1 --batch 2"',
     "constraints": "",
 }

@@ -70,10 +70,15 @@ def markdown(source: str) -> Markdown:
     return Markdown(f"```python\n{source}\n```")
 
 
+def in_notebook() -> bool:
+    """Whether a kernel runs this, so that more than text can be shown."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None
+
+
 def show(source: str) -> None:
     """Show Python source: coloured in a notebook, printed elsewhere."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if getattr(shell, "kernel", None) is None:
+    if not in_notebook():
         print(source)
         return
     from IPython.display import display

@@ -144,13 +144,15 @@ def _first_lines(stored: str, fresh: str) -> str:
 
 
 def texts(outputs: Sequence[NotebookNode]) -> Iterator[tuple[str, NotebookNode, str]]:
-    """Each text among a cell's outputs: its kind, and where it is kept."""
+    """Each text among a cell's outputs: its kind, and where it is kept. HTML beside text says the same again."""
     for output in outputs:
         if output.output_type == "stream":
             yield output.name, output, "text"
+        data = output.get("data", {})
+        again = data.keys() >= {"text/plain", "text/html"} and not data["text/plain"].startswith("<")
         for kind in TEXTS:
-            if kind in output.get("data", {}):
-                yield kind, output["data"], kind
+            if kind in data and not (again and kind == "text/html"):
+                yield kind, data, kind
 
 
 def settle(
@@ -160,12 +162,14 @@ def settle(
     settled, wrong = deepcopy(list(fresh)), ""
     old = defaultdict(list)
     for kind, home, key in texts(stored):
-        old[kind].append(home[key])
+        old[kind].append({key: home[key] for key in (key, *TEXTS) if key in home})
     for kind, home, key in texts(settled):
         if old[kind]:
-            text = old[kind].pop(0)
-            problem = moved(text, home[key], within)
-            home[key], wrong = (home[key], wrong or problem) if problem else (text, wrong)
+            kept = old[kind].pop(0)
+            if problem := moved(kept[key], home[key], within):
+                wrong = wrong or problem
+            else:
+                home |= kept
     return settled, wrong
 
 

@@ -60,12 +60,10 @@ def figure(slide: Taken, number: str, name: str) -> nodes.Node:
 
 
 def output(slide: Taken, number: str, name: str) -> nodes.Node:
-    """What a cell printed, or the rows that are named; a table where the columns are named."""
-    if page := named.drawn(number, name):
-        return raw(f'<div class="drawn">{page}</div>')
+    """What a cell shows or printed, or the rows of it that are named."""
     text = named.printed(number, name, list(slide.content))
-    if "columns" in slide.options:
-        text = named.table(text, [column.strip() for column in slide.options["columns"].split(",")])
+    if text.startswith("<"):
+        return raw(f'<div class="drawn">{text}</div>')
     if text.startswith("|"):
         return _parsed(slide, text)
     return raw(f'<pre class="output">{html.escape(_short(name, text, MAX_LINES))}</pre>')
@@ -124,7 +122,7 @@ class Notes(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Teach Sphinx the directives, and which option each of them knows."""
-    for taken, *options in ((figure, "steps"), (output, "columns"), (table,), (formula,), (code,), (slider,)):
+    for taken, *options in ((figure, "steps"), (output,), (table,), (formula,), (code,), (slider,)):
         known = {"taken": taken, "option_spec": dict.fromkeys(options, unchanged_required)}
         app.add_directive(f"lesson-{taken.__name__}", type(taken.__name__, (Taken,), known))
     app.add_directive("notes", Notes)

@@ -20,7 +20,7 @@ TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
 EQUAL = re.compile(r"^Equal, to within .*\n?", re.MULTILINE)
 SHAPED = re.compile(r"^(\w+) +\(\d[\d, ]*\)\n(\[+[^\[\]\n]*\]+)$", re.MULTILINE)
 LABEL = re.compile(r"^[^\W_]\w*(?= )", re.MULTILINE)
-VALUE = re.compile(r"(?:[^\s,\[\]]|,(?=\d))+(?: %)?")
+TAG = re.compile(r"<[^>]+>")
 
 
 class NotFoundError(LookupError):
@@ -64,28 +64,16 @@ def picture(number: str, name: str) -> tuple[str, str]:
     return out.data["image/png"], alt_of(out)
 
 
-def drawn(number: str, name: str) -> str:
-    """What a cell shows as HTML, links to lessons leading to their decks; nothing if it shows none."""
-    pages = shown(cell(number, name).outputs, "text/html")
-    return pages[0].data["text/html"].replace('.ipynb"', '.html"') if pages else ""
-
-
 def printed(number: str, name: str, rows: Sequence[str] = ()) -> str:
-    """What a cell printed, its names in words; only the rows of these names, if any are given."""
+    """What a cell shows as HTML, as a table in Markdown or as text; only the rows of these names, if any are given."""
     outputs = cell(number, name).outputs
-    tables = [out.data["text/markdown"] for out in shown(outputs, "text/markdown")]
-    tables = [table.strip() for table in tables if table.startswith("|")]
+    found = [out.data[kind].strip() for kind in ("text/html", "text/markdown") for out in shown(outputs, kind)]
+    found = [text for text in found if text.startswith(("<", "|"))]
     text = "".join(out.text for out in outputs if out.output_type == "stream")
-    text = tables[0] if tables else _readable(EQUAL.sub("", text).strip("\n"))
+    text = found[0] if found else _readable(EQUAL.sub("", text).strip("\n"))
     if not text:
         raise NotFoundError(f"Lesson {number} prints nothing in the cell of {name!r}.")
-    return _picked(text, rows, name)
-
-
-def table(text: str, columns: Sequence[str]) -> str:
-    """Printed rows as a table in Markdown: what a row begins with, then a value for each column."""
-    rows = [_cells(line, len(columns)) for line in text.splitlines()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [["", *columns], ["---"] * (len(columns) + 1), *rows])
+    return _picked(text, rows, name).replace('.ipynb"', '.html"')  # links between lessons lead from deck to deck
 
 
 def code(number: str, name: str) -> str:
@@ -119,26 +107,18 @@ def _readable(text: str) -> str:
 
 
 def _picked(text: str, rows: Sequence[str], name: str) -> str:
-    """The rows of these names, under the head that a table has."""
-    head = text.splitlines()[:2] if text.startswith("|") else []
-    return "\n".join([*head, *(line for row in rows for line in _rows(text, row, name))]) if rows else text
+    """The rows of these names, between the lines that begin and end a table."""
+    lines = text.splitlines()
+    head, end = (2, -1) if text.startswith("<") else (2 if text.startswith("|") else 0, len(lines))
+    picked = [line for row in rows for line in _rows(lines[head:end], row, name)]
+    return "\n".join([*lines[:head], *picked, *lines[end:]]) if rows else text
 
 
-def _rows(text: str, start: str, name: str) -> list[str]:
+def _rows(lines: Sequence[str], start: str, name: str) -> list[str]:
     """The rows with this name; if there are none, those that begin with it."""
     start = start.strip()
-    found = [(row, row.strip("| ")[len(start) :]) for row in text.splitlines() if row.strip("| ").startswith(start)]
+    found = [(line, TAG.sub(" ", line).strip("| ")) for line in lines]
     for after in (r"\s\s|\s*[|\[]|$", ":", ""):
-        if rows := [row for row, rest in found if re.match(after, rest)]:
+        if rows := [line for line, row in found if row.startswith(start) and re.match(after, row[len(start) :])]:
             return rows
     raise NotFoundError(f"The cell of {name!r} prints no row that begins {start!r}.")
-
-
-def _cells(line: str, count: int) -> list[str]:
-    """A printed row, cut into its name and the values at its end."""
-    values = list(VALUE.finditer(line))[-count:]
-    label = line[: values[0].start()].rstrip(" :[") if len(values) == count else ""
-    between = line[len(label) : values[0].start()]
-    if not label or (label[-1] in ",.0123456789" and len(between) < 2):
-        raise NotFoundError(f"The row {line!r} has no {count} values after its name, one for each column.")
-    return [label.strip(), *(value.group().removesuffix(".") for value in values)]
