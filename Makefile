@@ -59,7 +59,7 @@ times: .venv/tester ## measure how long Run All takes, lesson by lesson (NB=01 o
 machines: .venv/tester ## run lessons as other processors would, and say how far numbers move (NB="18 21" WORLDS="avx2 moved-1")
 	PYTHONPATH=. $(PY) tools/machines.py $(NB) --worlds "$(WORLDS)" --workers $(WORKERS) $(if $(MOVED_BY),--moved-by $(MOVED_BY))
 
-targets: ## try every target in a fresh clone with only its own packages, in some twenty minutes (NAME="book slides")
+targets: ## try every target in a fresh clone with only its own packages, in half an hour (NAME="book slides")
 	@$(PYTHON) tools/targets.py $(NAME)
 
 parity: .venv/tester ## measure how far the library is from others, and write notebooks/PARITY.md

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -21,6 +22,7 @@ from tqdm import tqdm
 from attnlib import translation
 from attnlib.data.subwords import BytePairs
 from attnlib.data.tsv import read_pairs
+from attnlib.decoding import beam
 from attnlib.translation import (
     Corpus,
     open_translator,
@@ -81,6 +83,20 @@ def test_strings_come_out_where_strings_go_in_and_words_where_words_do(trained, 
     assert translate(model, corpus, [text.split() for text in texts[:3]]) == [text.split() for text in written[:3]]
     assert translate(model, corpus, ["", texts[0], " "]) == ["", written[0], ""]
     assert all(isinstance(text, str) for text in translate(model, corpus, ["Ananas 菠萝 🍍"]))
+
+
+def test_pieces_are_written_with_four_beams_unless_a_width_is_given(corpus):
+    model = translator(corpus, seed=6, **SMALL)  # untrained: the likeliest token is not on the likeliest way
+    text, longest = PAIRS[5][0], 6
+    source = torch.tensor([corpus.source.encode(text)])
+    by_width = {
+        width: corpus.target.decode(beam(model, source, longest, width=width, length_penalty=1.0).tokens[0, 0])
+        for width in (1, 4)
+    }
+    assert by_width[1] != by_width[4]
+    with warnings.catch_warnings(action="ignore"):  # of having been cut
+        assert translate(model, corpus, [text], longest) == [by_width[4]]
+        assert translate(model, corpus, [text], longest, width=1) == [by_width[1]]
 
 
 def test_what_is_saved_translates_alike(trained, corpus, tmp_path, capsys):
@@ -231,6 +247,8 @@ def test_bad_arguments_are_named(trained, corpus):
         translate(model, corpus, "open the file")
     with pytest.raises(ValueError, match="texts must hold at least one; got none"):
         translate(model, corpus, [])
+    with pytest.raises(ValueError, match="width must be at least 1; got 0"):
+        translate(model, corpus, ["open the file"], width=0)
     with pytest.raises(TypeError, match="texts must be all strings or all lists of words; got 'b' at place 1"):
         translate(model, corpus, [["a"], "b"])
 

@@ -1,6 +1,6 @@
 """Every make target for real, each in a fresh clone with the packages that it sets up itself: ``make targets``.
 
-python tools/targets.py              all of them, in some twenty minutes
+python tools/targets.py              all of them, in half an hour
 python tools/targets.py book slides  some of them
 
 What is committed is tried. A target whose whole work takes long is asked for a small part of it.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, overload
 import attnlib._base.needs.torch  # noqa: F401  # isort: skip
 import torch
 
-from attnlib._base.checks import check_share, check_size
+from attnlib._base.checks import check_at_least_one, check_share, check_size
 from attnlib.data.corpus import Corpus
 from attnlib.data.subwords import BytePairs
 from attnlib.data.text import END, Pairs, pad
-from attnlib.decoding.strategies import greedy
+from attnlib.decoding.strategies import beam, greedy
 from attnlib.nn.config import TransformerConfig
 from attnlib.nn.tokens import shift_right
 from attnlib.nn.transformer import Transformer
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["loss", "recipe", "translate", "translator"]
 
 N_MAX, TOGETHER = 32, 64  # tokens that are written for lists of words; strings that are translated in one batch
+BEAMS, PENALTY = 4, 1.0  # where pieces of words are written
 OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.1}
 
 
@@ -86,7 +87,12 @@ def loss(smoothing: float = 0.1) -> Callable[[Transformer, Pairs], tuple[Tensor,
 
 @overload
 def translate(
-    model: Transformer, corpus: Corpus | Vocabularies, texts: Iterable[str], n_max: int | None = None
+    model: Transformer,
+    corpus: Corpus | Vocabularies,
+    texts: Iterable[str],
+    n_max: int | None = None,
+    *,
+    width: int | None = None,
 ) -> list[str]: ...
 @overload
 def translate(
@@ -94,14 +100,21 @@ def translate(
     corpus: Corpus | Vocabularies,
     texts: Iterable[list[str] | tuple[str, ...]],
     n_max: int | None = None,
+    *,
+    width: int | None = None,
 ) -> list[list[str]]: ...
 def translate(
     model: Transformer,
     corpus: Corpus | Vocabularies,
     texts: Iterable[str] | Iterable[list[str] | tuple[str, ...]],
     n_max: int | None = None,
+    *,
+    width: int | None = None,
 ) -> list[str] | list[list[str]]:
-    """What ``model`` writes, token by token the likeliest: strings for strings, lists of words for lists of words.
+    """What ``model`` writes: strings for strings, lists of words for lists of words.
+
+    It is searched for with ``width`` beams (see `attnlib.decoding.beam`, with a length penalty of 1); with one, each
+    token is the likeliest. Unless given, words are written with one beam and pieces of words with four.
 
     ``corpus`` is what it was trained on, or the vocabularies that `open_translator` returns. After ``n_max`` tokens a
     translation ends, finished or not: 32 unless given, and for strings, of which a warning names those that were cut,
@@ -111,18 +124,20 @@ def translate(
     refused, and both are named. In a string, a word is known too in small letters, or where known words of three
     letters and more are written together: *einundzwanzig* is *ein und zwanzig*.
 
-    Raises ``ValueError`` for an unknown word, or without a text; ``TypeError`` when ``texts`` is a string or mixes
-    strings and lists.
+    Raises ``ValueError`` for an unknown word, without a text or with a width below one; ``TypeError`` when ``texts``
+    is a string or mixes strings and lists.
 
     >>> from attnlib.data.corpus import numbers
     >>> corpus = numbers(30, 5)
     >>> translation = translate(translator(corpus), corpus, [["ein", "und", "zwanzig"]])
     """
+    if width is not None:
+        width = check_at_least_one("width", width)
     texts = _checked(texts)
     strings, pieces = isinstance(texts[0], str), isinstance(corpus.source, BytePairs)
     if strings or pieces:
         written, cut = translate_strings(
-            model, corpus, texts if strings else [" ".join(text) for text in texts], n_max
+            model, corpus, texts if strings else [" ".join(text) for text in texts], n_max, width
         )
         if cut:
             named = ", ".join(f"texts[{i}]" for i in cut[:4]) + f" and {len(cut) - 4} more" * (len(cut) > 4)
@@ -131,7 +146,8 @@ def translate(
     for i, text in enumerate(texts):
         if unknown := [token for token in text if token not in corpus.source]:
             raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r} in texts[{i}]")
-    rows = _written(model, [corpus.source.encode(text) for text in texts], N_MAX if n_max is None else n_max)
+    sources = [corpus.source.encode(text) for text in texts]
+    rows = _written(model, sources, N_MAX if n_max is None else n_max, width or 1)
     return [corpus.target.decode(row) for row in rows]
 
 
@@ -148,7 +164,11 @@ def _checked(texts: Iterable[str] | Iterable[list[str] | tuple[str, ...]]) -> li
 
 
 def translate_strings(
-    model: Transformer, corpus: Corpus | Vocabularies, texts: list[str], n_max: int | None = None
+    model: Transformer,
+    corpus: Corpus | Vocabularies,
+    texts: list[str],
+    n_max: int | None = None,
+    width: int | None = None,
 ) -> tuple[list[str], list[int]]:
     """A string for each, those of like length together, and the places of those that were cut; see `translate`.
 
@@ -161,11 +181,12 @@ def translate_strings(
     """
     sources = [read_text(text, corpus.source, f"texts[{i}]") for i, text in enumerate(texts)]
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
+    width = width or (BEAMS if isinstance(corpus.source, BytePairs) else 1)
     written, cut = [""] * len(texts), []
     for start in range(0, len(order), TOGETHER):
         places = order[start : start + TOGETHER]
         limit = _limit(model, len(sources[places[-1]])) if n_max is None else n_max
-        rows = _written(model, [sources[i] for i in places], limit)
+        rows = _written(model, [sources[i] for i in places], limit, width)
         for i, row in zip(places, rows.tolist(), strict=True):
             text = corpus.target.decode(row)
             written[i] = text if isinstance(text, str) else " ".join(text)
@@ -179,6 +200,8 @@ def _limit(model: Transformer, longest: int) -> int:
 
 
 @torch.no_grad()
-def _written(model: Transformer, sources: list[list[int]], n_max: int) -> Tensor:
+def _written(model: Transformer, sources: list[list[int]], n_max: int, width: int) -> Tensor:
     source = pad(sources).tokens.to(model.lm_head.weight.device)
-    return greedy(model, source, n_max).cpu()
+    if width == 1:
+        return greedy(model, source, n_max).cpu()
+    return beam(model, source, n_max, width=width, length_penalty=PENALTY).tokens[:, 0].cpu()

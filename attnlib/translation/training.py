@@ -121,7 +121,7 @@ class _Best:
         self.score = float(read(folder / WEIGHTS)[1].get(CHRF, "-inf")) if there else -inf
 
     def __call__(self, model: Module) -> float:
-        written, _ = translate_strings(model, self.corpus, self.sources)
+        written, _ = translate_strings(model, self.corpus, self.sources, width=1)  # in half the time
         score = string_scores(written, self.targets)["chrF"]
         if score > self.score:
             save_settings(model, self.corpus, self.folder)
@@ -186,5 +186,5 @@ def _seconds_of_a_look(model: Transformer, corpus: Corpus) -> float:
     some = examples[:TOGETHER]
     longest = max(len(corpus.target.encode(example.target)) for example in some)
     started = perf_counter()
-    translate_strings(model, corpus, [example.source for example in some], longest + 1)
+    translate_strings(model, corpus, [example.source for example in some], longest + 1, width=1)
     return (perf_counter() - started) * len(examples) / len(some)
