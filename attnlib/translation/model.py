@@ -15,6 +15,7 @@ from attnlib.data.subwords import BytePairs
 from attnlib.data.text import END, Pairs, pad
 from attnlib.decoding.strategies import beam, greedy
 from attnlib.nn.config import TransformerConfig
+from attnlib.nn.heads import MultiHeadAttention
 from attnlib.nn.tokens import shift_right
 from attnlib.nn.transformer import Transformer
 from attnlib.training.label_smoothing import smoothed_cross_entropy
@@ -36,7 +37,8 @@ OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_lay
 def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
     """An untrained model for ``corpus``: two layers a side, four heads, 64 numbers a row, unless ``options`` say else.
 
-    For pieces of words, one table for both languages and the output, three layers, 128 numbers and a dropout of 0.1.
+    For pieces of words, one table for both languages and the output, three layers, 128 numbers and a dropout of 0.1,
+    of rows and not of weights, as in Vaswani et al. (2017), section 5.4.
     ``options`` are those of `attnlib.nn.TransformerConfig`. The caller's random numbers go on as if none had
     been drawn.
 
@@ -49,7 +51,12 @@ def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
         sizes |= OF_PIECES
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(check_size("seed", seed))
-        return Transformer(TransformerConfig(**(sizes | options)))
+        model = Transformer(TransformerConfig(**(sizes | options)))
+    if isinstance(corpus.source, BytePairs):
+        for part in model.modules():
+            if isinstance(part, MultiHeadAttention):
+                part.dropout = 0.0
+    return model
 
 
 def recipe(steps: int = 700, lr: float = 3e-3) -> dict[str, Any]:

@@ -25,7 +25,7 @@ __all__ = ["main"]
 
 CORPORA = {"numbers": "German to English numbers", "french": "English to French sentences"}
 COURSE = {"steps": 700, "lr": 3e-3, "d_model": 64, "layers": 2, "dropout": 0.0}
-OWN = {"steps": 2500, "lr": 2e-3, "d_model": 128, "layers": 3, "dropout": 0.1}  # with --pairs
+OWN = {"steps": 2500, "lr": 3e-3, "d_model": 128, "layers": 3, "dropout": 0.1}  # with --pairs
 LEAST = 20  # pairs that are held out of a file, or a twentieth of it, 500 at most
 STOPPED = 130  # what a shell expects of a program that Ctrl-C has ended
 

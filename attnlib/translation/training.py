@@ -39,7 +39,7 @@ def train_translator(
     folder: str | Path,
     *,
     steps: int = 2500,
-    lr: float = 2e-3,
+    lr: float = 3e-3,
     batch_size: int = 64,
     every: int = 200,
     patience: int = 5,
@@ -56,9 +56,10 @@ def train_translator(
     A run that was interrupted, or killed, goes on when it is called again, exactly as it would have gone. The other
     options are those of `attnlib.training.fit` and `recipe`.
 
-    Measured once on 9,300 pairs of English and French texts of programs, 1,400 steps on one thread, seven minutes of
-    a processor: BLEU 23.7 and chrF 42.1 on 500 others. A Marian of equal size from scratch, in a plain loop over the
-    same batches with a dropout of 0.2, had 24.9 and 43.2 in six.
+    Measured once on 9,300 pairs of English and French texts of programs, 1,400 steps on one thread, five minutes of a
+    processor, the last weights, on 500 others: BLEU 31.6 and chrF 48.1 with four beams, 29.7 and 46.3 with one. A
+    Marian of equal size from scratch, in a plain loop over the same batches with an ``lr`` of 2e-3, had 32.5 and 49.4
+    with four beams and 29.4 and 45.6 with one, in four minutes.
 
     Raises ``TypeError`` when ``corpus`` is not of strings, ``ValueError`` when ``folder`` holds a run on others;
     otherwise as `attnlib.training.fit`.
