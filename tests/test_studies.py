@@ -10,16 +10,17 @@ import nbformat
 from attnlib.course import Study
 from attnlib.data.numbers import number
 from publish.lessons.build import COURSE
+from publish.lessons.numbers import texts
 
 PAGES = Path(__file__).parents[1] / "studies"
 LESSONS = {lesson.number: lesson.notebook for lesson in COURSE.lessons()}
 
 
 def printed(lesson: str, words: str) -> str:
-    """What the lesson's one cell with these words in its code has printed."""
+    """What the lesson's one cell with these words in its code has printed, tables too."""
     cells = nbformat.read(LESSONS[lesson], as_version=4).cells
     [cell] = [cell for cell in cells if cell.cell_type == "code" and words in cell.source]
-    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+    return "\n".join(home[key] for _, home, key in texts(cell.outputs))
 
 
 def numbers(words: str) -> list[float]:
