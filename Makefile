@@ -81,8 +81,8 @@ studies: .venv/tester ## train what the lessons quote from several seeds each, a
 pretrain: .venv/learner ## train the GPT that the course ships, in an hour or two; killed, it goes on (ARGS="--steps 100")
 	$(PY) -m attnlib.pretraining.train --checkpoint pretraining $(ARGS)
 
-constraints: ## solve for one version of everything, on all Pythons at once (UPGRADE=1 the newest; needs uv)
-	$(PYTHON) tools/solve_constraints.py $(if $(UPGRADE),--upgrade)
+constraints: .venv/learner ## solve for one version of everything, on all Pythons at once (UPGRADE=1 the newest)
+	PATH=".venv/bin:$$PATH" $(PY) tools/solve_constraints.py $(if $(UPGRADE),--upgrade)
 
 # The script knows what is there and what has changed; asked again, it does nothing.
 .venv/learner .venv/tester .venv/bench .venv/book .venv/slides: always
