@@ -40,6 +40,7 @@ from attnlib.models import BERT, GPT, BERTConfig, GPTConfig
 from attnlib.nn import EncoderLayer, LearnedPositions, RelativeBias, Transformer, TransformerConfig
 from attnlib.training import fit, smoothing_floor
 from attnlib.variants import hard_attention
+from publish.lessons.numbers import texts
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 INCOME, FOOD = data.engel()
@@ -47,7 +48,7 @@ INCOME, FOOD = data.engel()
 
 def printed_by(cell):
     """What a cell stores as text, tables included; a fresh run is compared with it."""
-    return "\n".join(out.get("text") or out.get("data", {}).get("text/plain", "") for out in cell.get("outputs", ()))
+    return "\n".join(home[key] for _, home, key in texts(cell.get("outputs", ())))
 
 
 def test_every_claim_has_its_test_and_every_test_its_claim():

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import nbformat
+from test_claims import printed_by
 
 from attnlib.course import Study
 from attnlib.data.numbers import number
 from publish.lessons.build import COURSE
-from publish.lessons.numbers import texts
 
 PAGES = Path(__file__).parents[1] / "studies"
 LESSONS = {lesson.number: lesson.notebook for lesson in COURSE.lessons()}
@@ -20,7 +20,7 @@ def printed(lesson: str, words: str) -> str:
     """What the lesson's one cell with these words in its code has printed, tables too."""
     cells = nbformat.read(LESSONS[lesson], as_version=4).cells
     [cell] = [cell for cell in cells if cell.cell_type == "code" and words in cell.source]
-    return "\n".join(home[key] for _, home, key in texts(cell.outputs))
+    return printed_by(cell)
 
 
 def numbers(words: str) -> list[float]:

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ASKED = {
     "help": "",
-    "lab": 'LAB_ARGS="--no-browser --allow-root"',
+    "lab": "LAB_ARGS=--no-browser",
     "reset": "NB=00",
     "test": 'LESSONS=notebooks/00_start_here.ipynb PYTEST_ARGS="--deselect tests --deselect attnlib"',
     "check": "",

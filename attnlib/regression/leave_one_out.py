@@ -14,10 +14,21 @@ from attnlib.regression.local_line import Lines
 from attnlib.scores import gaussian
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
     from numpy import ndarray as Array
 
-__all__ = ["loo_residuals", "mean_square", "squared_error_and_slope"]
+__all__ = ["fit_and_own", "loo_residuals", "mean_square", "squared_error_and_slope"]
+
+
+def fit_and_own(
+    weights: Float[Array, "n_points n"], values: Float[Array, "n n_targets"], points: Int[Array, " n_points"]
+) -> tuple[Float[Array, "n_points n_targets"], Float[Array, " n_points"]]:
+    """What weights make of the values, and the weight of each of these data points on itself.
+
+    >>> fit_and_own(np.array([[0.25, 0.75]]), np.array([[4.0], [8.0]]), np.array([1]))
+    (array([[7.]]), array([0.75]))
+    """
+    return weights @ values, weights[np.arange(len(points)), points]
 
 
 def loo_residuals(
@@ -38,13 +49,9 @@ def loo_residuals(
     """
     residuals = np.empty_like(values)
 
-    def by_weights(points: Array) -> tuple[Array, Array]:
-        weights = weigh(points, None)
-        return weights @ values, weights[np.arange(len(points)), points]
-
     def work(rows: slice) -> Array:
         points = np.arange(len(values))[rows]
-        fit, own = (smooth or by_weights)(points)
+        fit, own = smooth(points) if smooth else fit_and_own(weigh(points, None), values, points)
         if counts is not None:
             own = own / np.maximum(counts[rows], 1)
         lost = 1 - own < 1e-6

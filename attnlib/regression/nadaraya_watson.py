@@ -18,7 +18,7 @@ from attnlib.core.attention import attention
 from attnlib.regression.bandwidth_search import check_bandwidth, search_bandwidth
 from attnlib.regression.blocks import in_blocks, in_tiles
 from attnlib.regression.kernels import KERNELS, Kernel, log_kernel
-from attnlib.regression.leave_one_out import loo_residuals, mean_square, squared_error_and_slope
+from attnlib.regression.leave_one_out import fit_and_own, loo_residuals, mean_square, squared_error_and_slope
 from attnlib.regression.local_line import lines_with_leverage, local_lines, straighten
 from attnlib.regression.out_of_reach import fill, warn_empty
 from attnlib.regression.sample_weights import counted, weighted
@@ -312,8 +312,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
             own *= alpha[np.arange(len(points)), points]
             unsure = ~(sure & (own < 0.999))  # what is left out of would magnify the error
             if unsure.any():
-                weights = weigh(points[unsure], None)
-                fit[unsure], own[unsure] = weights @ values, weights[np.arange(len(weights)), points[unsure]]
+                again = points[unsure]
+                fit[unsure], own[unsure] = fit_and_own(weigh(again, None), values, again)
             return fit, own
 
         return loo_residuals(weigh, values, self.sample_weight_, lines if self.degree == 1 else None)

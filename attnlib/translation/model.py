@@ -154,7 +154,7 @@ def translate(
         if unknown := [token for token in text if token not in corpus.source]:
             raise ValueError(f"texts must hold tokens that the model was trained on; got {unknown[0]!r} in texts[{i}]")
     sources = [corpus.source.encode(text) for text in texts]
-    rows = _written(model, sources, N_MAX if n_max is None else n_max, width or 1)
+    rows = _written(model, corpus, sources, N_MAX if n_max is None else n_max, width)
     return [corpus.target.decode(row) for row in rows]
 
 
@@ -188,12 +188,11 @@ def translate_strings(
     """
     sources = [read_text(text, corpus.source, f"texts[{i}]") for i, text in enumerate(texts)]
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
-    width = width or (BEAMS if isinstance(corpus.source, BytePairs) else 1)
     written, cut = [""] * len(texts), []
     for start in range(0, len(order), TOGETHER):
         places = order[start : start + TOGETHER]
         limit = _limit(model, len(sources[places[-1]])) if n_max is None else n_max
-        rows = _written(model, [sources[i] for i in places], limit, width)
+        rows = _written(model, corpus, [sources[i] for i in places], limit, width)
         for i, row in zip(places, rows.tolist(), strict=True):
             text = corpus.target.decode(row)
             written[i] = text if isinstance(text, str) else " ".join(text)
@@ -207,7 +206,10 @@ def _limit(model: Transformer, longest: int) -> int:
 
 
 @torch.no_grad()
-def _written(model: Transformer, sources: list[list[int]], n_max: int, width: int) -> Tensor:
+def _written(
+    model: Transformer, corpus: Corpus | Vocabularies, sources: list[list[int]], n_max: int, width: int | None
+) -> Tensor:
+    width = width or (BEAMS if isinstance(corpus.source, BytePairs) else 1)
     source = pad(sources).tokens.to(model.lm_head.weight.device)
     if width == 1:
         return greedy(model, source, n_max).cpu()

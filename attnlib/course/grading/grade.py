@@ -13,7 +13,7 @@ from attnlib.course.grading.runs import Run
 from attnlib.course.grading.sandbox import run
 from attnlib.course.grading.shrink import smallest
 from attnlib.course.grading.stub import is_stub
-from attnlib.course.grading.trial import Outcome, make_cases, outcomes, received, sent_calls
+from attnlib.course.grading.trial import Outcome, make_cases, outcomes, received, reference_runs, sent_calls
 
 Kind = Literal["right", "not attempted", "misconception", "wrong", "raised", "changed inputs", "wrong type", "stopped"]
 
@@ -76,7 +76,7 @@ def _try(exercise: Exercise, function: Callable[..., Any], cases: list[tuple[Any
         went = run(
             lambda: sent_calls(function, cases, exercise.adapt),
             seconds,
-            rehearsal=lambda: next(outcomes(exercise.reference, cases, exercise.adapt)).failure is None,
+            rehearsal=lambda: reference_runs(exercise, cases),
         )
         came = received(cases, went.results, exercise.adapt)
     if went.fault:  # ours or the exercise's: the learner's are outcomes

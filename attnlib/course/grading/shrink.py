@@ -10,7 +10,7 @@ import numpy as np
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading.compare import is_right
 from attnlib.course.grading.sandbox import run
-from attnlib.course.grading.trial import outcomes
+from attnlib.course.grading.trial import outcomes, reference_runs
 from attnlib.course.grading.values import Leaves
 from attnlib.course.grading.words import argument_names
 
@@ -30,11 +30,7 @@ def smallest(exercise: Exercise, function: Callable[..., Any], case: Case) -> st
     """
     if any(callable(x) for x in case) or not any(isinstance(x, np.ndarray) for x in case):
         return ""
-    went = run(
-        lambda: _shrunk(exercise, function, case),
-        _SECONDS,
-        rehearsal=lambda: next(outcomes(exercise.reference, [case], exercise.adapt)).failure is None,
-    )
+    went = run(lambda: _shrunk(exercise, function, case), _SECONDS, rehearsal=lambda: reference_runs(exercise, [case]))
     if not went.results:
         return ""
     small, wanted, came = went.results[-1]

@@ -79,6 +79,11 @@ def outcomes(
         yield call if isinstance(call, Outcome) else _outcome(case, call, adapt)
 
 
+def reference_runs(exercise: Exercise, cases: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether the reference does its work here on the first case, which says that an answer could."""
+    return next(outcomes(exercise.reference, cases, exercise.adapt)).failure is None
+
+
 def sent_calls(
     function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], adapt: Callable[[Any], Any] | None
 ) -> Iterator[bytes]:
