@@ -17,6 +17,7 @@ from attnlib.nn import (
     Encoder,
     EncoderLayer,
     FeedForward,
+    MultiHeadAttention,
     Residual,
     Transformer,
     TransformerConfig,
@@ -235,6 +236,16 @@ def test_swiglu_is_its_equation():
     assert set(ACTIVATIONS) == {"relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "swiglu", "geglu"}
 
 
+@pytest.mark.parametrize("attention", [None, 0.0, 0.2])
+def test_weights_may_have_a_dropout_of_their_own(attention):
+    model = Transformer(_config(dropout=0.3, attention_dropout=attention))
+    parts = list(model.modules())
+    assert {part.dropout for part in parts if isinstance(part, MultiHeadAttention)} == {
+        0.3 if attention is None else attention
+    }
+    assert {part.p for part in parts if isinstance(part, nn.Dropout)} == {0.3}
+
+
 def _config(**options):
     return TransformerConfig(**({"n_source": 9, "n_target": 9, "d_model": 8, "n_heads": 2} | options))
 
@@ -248,6 +259,15 @@ def _config(**options):
         (lambda: _config(norm="batch"), ValueError, "norm must be one of 'layer', 'rms'; got 'batch'"),
         (lambda: _config(tie="all", n_source=8), ValueError, 'tie="all" needs one vocabulary; got 8 and 9'),
         (lambda: _config(n_target=2), ValueError, "end must be a token below n_target = 2; got 2"),
+        (
+            lambda: _config(attention_dropout=1.0),
+            ValueError,
+            "attention_dropout must be at least 0 and below 1; got 1",
+        ),
+        (lambda: EncoderLayer(8, 2, 16, attention_dropout=-1), ValueError, "attention_dropout must be at least 0"),
+        (lambda: EncoderLayer(8, 2, 16)(torch.ones(3, 7)), ValueError, r"x must have shape \(..., n, d_model = 8\)"),
+        (lambda: FeedForward(8, 16)(torch.ones(3, 7)), ValueError, r"x must have shape \(..., n, d_model = 8\)"),
+        (lambda: FeedForward(8, 16)(None), TypeError, "x must be a torch tensor of shape.*got NoneType"),
         (lambda: FeedForward(4, 8, activation="tanh"), ValueError, "activation must be one of 'relu'"),
         (lambda: Residual(4, norm="group"), ValueError, "norm must be one of"),
         (lambda: EncoderLayer.from_torch(nn.Linear(2, 2)), TypeError, "torch.nn.TransformerEncoderLayer; got Linear"),

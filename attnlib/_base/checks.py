@@ -80,6 +80,17 @@ def check_one_block(name: str, x: Array) -> None:
         raise TypeError(f"{name} must be one block of numbers; got a nested tensor. {PADDED}")
 
 
+def check_rows(name: str, x: Array, d_model: int) -> None:
+    """Raise unless ``x`` is a tensor of torch's, in one block, whose last axis is ``d_model``."""
+    if not hasattr(x, "is_nested"):
+        raise TypeError(
+            f"{name} must be a torch tensor of shape (..., n, d_model = {d_model}); got {type(x).__name__}"
+        )
+    check_one_block(name, x)
+    if x.ndim < 1 or x.shape[-1] != d_model:
+        raise ValueError(f"{name} must have shape (..., n, d_model = {d_model}); got {tuple(x.shape)}")
+
+
 def check_words(function: str, others: Mapping[str, object]) -> None:
     """Raise where there are ``others``, keyword arguments that a function does not have, and say our word for one.
 

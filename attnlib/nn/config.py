@@ -26,10 +26,11 @@ class TransformerConfig:
     ``tie`` says which tables are one: "none", the two "inputs", the target's embedding and the "output", or "all"
     three. ``position`` is one of none, sinusoidal, learned, relative, alibi, rotary; ``norm`` "layer" or "rms", with
     ``eps``; ``activation`` relu, gelu, gelu_tanh, silu, swiglu or geglu; ``score`` "scaled_dot" or "dot".
-    ``scale_embeddings`` multiplies embeddings by the root of ``d_model``, ``scale_logits`` divides by it what the
-    output's table is multiplied with, ``norm_embeddings`` normalises embeddings, ``final_norm`` is a normalisation
-    after the last layer (of a pre-norm model unless given). ``n_buckets`` and ``max_distance`` are those of relative
-    positions.
+    ``dropout`` is the share of a row's numbers that training drops, ``attention_dropout`` that of the weights, the
+    same unless given. ``scale_embeddings`` multiplies embeddings by the root of ``d_model``, ``scale_logits`` divides
+    by it what the output's table is multiplied with, ``norm_embeddings`` normalises embeddings, ``final_norm`` is a
+    normalisation after the last layer (of a pre-norm model unless given). ``n_buckets`` and ``max_distance`` are those
+    of relative positions.
 
     Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a special token
     outside the vocabulary, or one table for two vocabularies.
@@ -48,6 +49,7 @@ class TransformerConfig:
     n_decoder_layers: int = 2
     d_ff: int = 0
     dropout: float = 0.0
+    attention_dropout: float | None = None
     activation: str = "relu"
     norm: str = "layer"
     eps: float = 1e-5
@@ -94,5 +96,5 @@ class TransformerConfig:
     def layer(self) -> dict[str, Any]:
         """The options of a layer."""
         names = ("d_model", "n_heads", "d_head", "n_kv_heads", "d_ff", "activation", "norm", "eps", "norm_first")
-        options = {name: getattr(self, name) for name in (*names, "dropout", "bias")}
+        options = {name: getattr(self, name) for name in (*names, "dropout", "attention_dropout", "bias")}
         return options | {"score": SCORES[self.score]}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnlib._base.checks import check_at_least_one, check_one_of, check_share
+from attnlib._base.checks import check_at_least_one, check_one_of, check_rows, check_share
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -56,6 +56,7 @@ class FeedForward(nn.Module):
         check_at_least_one("d_ff", d_ff)
         check_share("dropout", dropout)
         check_one_of("activation", activation, ACTIVATIONS)
+        self.d_model = d_model
         self.activation = ACTIVATIONS[activation]
         self.gated = activation in GATED
         self.linear1 = nn.Linear(d_model, d_ff * (2 if self.gated else 1), bias=bias)
@@ -64,6 +65,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
         """The network, position by position."""
+        check_rows("x", x, self.d_model)
         hidden = self.linear1(x)
         if self.gated:
             gate, hidden = hidden.chunk(2, dim=-1)

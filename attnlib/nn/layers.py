@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor, nn
 
-from attnlib._base.checks import check_not_negative, check_one_block, check_one_of
+from attnlib._base.checks import check_not_negative, check_one_of, check_rows, check_share
 from attnlib._base.renamed import moved, renamed
 from attnlib.core.attention import Attended
 from attnlib.nn.cache import Cache
@@ -83,12 +83,18 @@ class _Layer(nn.Module):
         norm_first: bool = True,
         eps: float = 1e-5,
         dropout: float = 0.0,
+        attention_dropout: float | None = None,
         bias: bool = True,
         score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
     ) -> None:
         super().__init__()
         check_not_negative("eps", eps)
-        heads = {"d_head": d_head, "n_kv_heads": n_kv_heads, "bias": bias, "dropout": dropout, "score": score}
+        self.d_model = d_model
+        heads = {"d_head": d_head, "n_kv_heads": n_kv_heads, "bias": bias, "score": score}
+        heads["dropout"] = dropout
+        if attention_dropout is not None:
+            check_share("attention_dropout", attention_dropout)
+            heads["dropout"] = attention_dropout
         around = {"norm": norm, "norm_first": norm_first, "dropout": dropout, "eps": eps}
         self.self_attention = MultiHeadAttention(d_model, n_heads, **heads)
         if self.crosses:
@@ -101,9 +107,7 @@ class _Layer(nn.Module):
 
     def __call__(self, x: Float[Tensor, "... n d_model"], *others: Any, **options: Any) -> Any:
         """One layer; what is no tensor of rows is refused here, before a normalisation does so in words of its own."""
-        if not isinstance(x, Tensor):
-            raise TypeError(f"x must be a torch tensor of shape (..., n, d_model); got {type(x).__name__}")
-        check_one_block("x", x)
+        check_rows("x", x, self.d_model)
         return super().__call__(x, *others, **options)
 
     def _feed_forward_block(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
@@ -131,7 +135,8 @@ class EncoderLayer(_Layer):
 
     ``d_model`` is the size of a row, ``d_ff`` that of the network's hidden layer; ``n_heads``, ``d_head``,
     ``n_kv_heads`` and ``score`` are those of `MultiHeadAttention`, ``activation`` that of `FeedForward`, ``norm``,
-    ``norm_first`` and ``eps`` those of `Residual`.
+    ``norm_first``, ``dropout`` and ``eps`` those of `Residual`. ``attention_dropout`` is that of the weights, as
+    ``dropout`` unless given.
 
     Raises as these three.
 

@@ -15,7 +15,6 @@ from attnlib.data.subwords import BytePairs
 from attnlib.data.text import END, Pairs, pad
 from attnlib.decoding.strategies import beam, greedy
 from attnlib.nn.config import TransformerConfig
-from attnlib.nn.heads import MultiHeadAttention
 from attnlib.nn.tokens import shift_right
 from attnlib.nn.transformer import Transformer
 from attnlib.training.label_smoothing import smoothed_cross_entropy
@@ -31,7 +30,8 @@ __all__ = ["loss", "recipe", "translate", "translator"]
 
 N_MAX, TOGETHER = 32, 64  # tokens that are written for lists of words; strings that are translated in one batch
 BEAMS, PENALTY = 4, 1.0  # where pieces of words are written
-OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_layers": 3, "dropout": 0.1}
+OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_layers": 3}
+OF_PIECES |= {"dropout": 0.1, "attention_dropout": 0.0}
 
 
 def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
@@ -51,12 +51,7 @@ def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
         sizes |= OF_PIECES
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(check_size("seed", seed))
-        model = Transformer(TransformerConfig(**(sizes | options)))
-    if isinstance(corpus.source, BytePairs):
-        for part in model.modules():
-            if isinstance(part, MultiHeadAttention):
-                part.dropout = 0.0
-    return model
+        return Transformer(TransformerConfig(**(sizes | options)))
 
 
 def recipe(steps: int = 700, lr: float = 3e-3) -> dict[str, Any]:
