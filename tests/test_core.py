@@ -649,5 +649,5 @@ def test_layers_name_what_is_no_tensor(bad, norm_first):
 
     memory, kind = torch.zeros(2, 4, 8), type(bad).__name__
     for call in (EncoderLayer(8, 2, 16, norm_first=norm_first), lambda x: DecoderLayer(8, 2, 16)(x, memory)):
-        with pytest.raises(TypeError, match=rf"x must be a torch tensor of shape \(..., n, d_model\); got {kind}"):
+        with pytest.raises(TypeError, match=rf"x must be a torch tensor of shape \(..., n, d_model = 8\); got {kind}"):
             call(bad)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlib.course.grading import grade, registry, trial
+from attnlib.course.grading import grade, in_process, registry, trial
 from attnlib.course.source import source_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,6 +24,12 @@ def each_exercise(test):
 def each_mistake(test):
     ids = [f"{exercise.id} {mistake.name}" for exercise, mistake in MISTAKES]
     return pytest.mark.parametrize(("exercise", "mistake"), MISTAKES, ids=ids)(test)
+
+
+@pytest.fixture
+def in_a_thread(monkeypatch):
+    """As where processes cannot be copied: what is judged is the same, without two thousand copies."""
+    monkeypatch.setattr(in_process, "_fork", None)
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -61,6 +67,7 @@ def test_the_reference_is_right(exercise):
     assert grade(exercise, answer).kind == "right"
 
 
+@pytest.mark.usefixtures("in_a_thread")
 @each_mistake
 def test_a_misconception_is_rejected_with_its_own_words(exercise, mistake):
     answer = mistake.function() if exercise.asks_for_value else mistake.function
@@ -161,6 +168,7 @@ UNFORESEEN = {
 }
 
 
+@pytest.mark.usefixtures("in_a_thread")
 @pytest.mark.parametrize("name", UNFORESEEN)
 @each_exercise
 def test_an_unforeseen_wrong_answer_is_rejected(exercise, name):
