@@ -203,12 +203,13 @@ class Attention(nn.Module):
         super().__init__()
         self.n_heads = n_heads
         for name in ("W_Q", "W_K", "W_V", "W_O"):
-            self.register_parameter(name, nn.Parameter(nn.init.xavier_uniform_(torch.empty(d_model, d_model))))
+            weight = nn.init.xavier_uniform_(torch.empty(d_model, d_model))
+            self.register_parameter(name, nn.Parameter(weight))
 
     def forward(self, x, source, mask):
-        q, k, v = (
-            split_heads(rows @ W, self.n_heads) for rows, W in ((x, self.W_Q), (source, self.W_K), (source, self.W_V))
-        )  # (n_heads, n, d_head)
+        q = split_heads(x @ self.W_Q, self.n_heads)  # (n_heads, n, d_head)
+        k = split_heads(source @ self.W_K, self.n_heads)
+        v = split_heads(source @ self.W_V, self.n_heads)
         heads = [masked_softmax(scores(q[h], k[h]), mask) @ v[h] for h in range(self.n_heads)]
         return join_heads(torch.stack(heads), self.W_O)
 
