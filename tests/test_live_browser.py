@@ -181,6 +181,8 @@ def test_heads_below_stand_in_for_one_another(page):
         ("a repeated list", "t", 0.921, "1.3", "its mean over this text", 0.765),
         ("a docstring", " array", 0.667, "0.2", "zeros", 0.569),
         ("a bracket", ")", 0.410, "2.4", "zeros", 0.005),
+        ("a bracket", ")", 0.410, "4.1", "zeros", 0.030),
+        ("a bracket", ")", 0.410, "0.2", "zeros", 0.047),
         ("a bracket", ")", 0.410, "2.4", "its mean over this text", 0.186),
         ("a bracket", ")", 0.410, "4.1", "its mean over this text", 0.132),
     ],
@@ -239,6 +241,43 @@ def test_a_control_is_of_the_same_layers_or_it_is_said_that_there_is_none(page):
     assert "not like for like" in page.locator("#says").inner_text()
 
 
+def test_a_pressed_token_stays_in_the_sentence(page):
+    page.locator("#next").get_by_role("button", name="b", exact=True).click()
+    page.locator("#text").fill(page.locator("#text").input_value().replace("zorblax", "baxlzor"))
+    assert chance(page, "b")[0] == pytest.approx(0.009, abs=0.01)
+    assert page.locator("#says").inner_text().startswith("“b” has 0.00")
+
+
+def test_what_stands_beyond_the_last_position_is_said_and_kept(page):
+    page.locator("#text").fill("mean " * 400)
+    page.wait_for_function(READY)
+    assert re.match(r"The first 256 of \d+ tokens are read", page.locator("#state").inner_text())
+    page.get_by_role("button", name="take one back").click()
+    assert page.locator("#text").input_value() == "mean " * 400
+
+
+def test_a_chosen_control_replaces_the_drawn_one_and_another_is_another(page):
+    head(page, "4.2").click()
+    assert found(page)[2] is not None
+    [drawn] = page.evaluate("[...control]")
+    page.get_by_role("button", name="Draw another").click()
+    assert found(page)[2] is not None
+    assert page.evaluate("[...control]") != [drawn]
+    other = next(f"4.{h}" for h in range(6) if f"4.{h}" not in ("4.2", *page.evaluate("[...control]")))
+    head(page, other).click(modifiers=["Shift"])
+    found(page)
+    assert page.evaluate("[...control]") == [other]
+
+
+def test_the_address_keeps_the_temperature_and_a_broken_one_does_no_harm(page):
+    page.locator("#temperature").fill("2")
+    page.wait_for_function("location.hash.includes('t=2')")
+    page.evaluate("location.hash = '#begin=__proto__&cut=9.9&t=x&put=y'")
+    page.wait_for_function(f"document.getElementById('text').value.includes('zorblax') && {READY}")
+    assert found(page)[0] == pytest.approx(0.772, abs=0.02)
+    assert page.locator("#who option:disabled").count() == 2  # with the cut, with the control: there is neither
+
+
 def test_the_keyboard_alone_cuts_every_head(page):
     page.locator("#heads button[tabindex='0']").focus()
     for key in ["ArrowUp"] * 4 + ["ArrowLeft"] * 5:
@@ -258,7 +297,7 @@ def test_the_keyboard_alone_cuts_every_head(page):
     page.locator("#large").focus()
     page.keyboard.press("ArrowLeft")
     assert re.search(r"row 32.*column 31", page.locator("#value").inner_text())
-    page.get_by_role("button", name="Mend all").press("Enter")
+    page.get_by_role("button", name="Undo all cuts").press("Enter")
     assert found(page)[1:] == [None, None]
 
 

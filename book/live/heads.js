@@ -3,9 +3,10 @@
 const BEGINNINGS = {
   "a made-up word": [
     "zorblax : float\n    The zorblax of the model.\nfoo : int\n    The foo. Only used if zor",
-    "“zorblax” is made up. At its third mention the model goes on with its next piece. Does it need one head for that? " +
-    "Guess a layer, then cut heads one at a time. When you have found one, write “baxlzor”, the same letters in " +
-    "another order, in the first two places, and ask whether the head still matters.",
+    "“zorblax” is made up. The text ends within its third mention, after “zor”, and the likeliest next token is “b”, as " +
+    "in the first two. Does the model need one head for that? Guess a layer, then cut heads one at a time. When you " +
+    "have found one, press “b” in the table, to keep it in sight. Then write “baxlzor”, the same letters in another " +
+    "order, instead of the first two “zorblax”. Does it still write “b”, and does the head still matter?",
   ],
   "a repeated list": [
     "mean, variance, kurtosis, skew, mean, variance, kur",
@@ -19,8 +20,8 @@ const BEGINNINGS = {
   ],
   "a bracket": [
     "The mean (or the average of the values",
-    "A bracket is open. With zeros in place of one head hardly anything is left of the answer. Find that head. Then " +
-    "put its mean there instead. Would you still say that the bracket needs this head, and no other as much?",
+    "A bracket is open. Which head, replaced by zeros, leaves least of the answer? Put its mean there instead. Does " +
+    "the bracket still need this head more than any other?",
   ],
 };
 const ARMS = ["trained", "cut", "control"];
@@ -28,11 +29,12 @@ const SCRIPT = document.currentScript.src;
 const $ = (id) => document.getElementById(id);
 
 let ask, bpe, config;
-let tokens = [];
+let tokens = [], beyond = 0; // what it reads of the text, and how many tokens stand after that
 let cuts = new Set(), control = new Set(); // heads by name, "4.2": layer 4, head 2
 let chosen = false; // did the reader choose the control?
 let runs = null; // as trained, cut, control: { logits, weights }, null where there is nothing to run
 let shown = "2.0", asks = 0, asked = 0; // the head, the row and the column of the large map
+let followed = null; // the token that the sentence speaks of; the likeliest unless one was pressed
 
 // --- the model --------------------------------------------------------------------------------------------------------
 
@@ -72,7 +74,8 @@ async function think() {
       const answers = await ask({ tokens: [...tokens], runs: all, put: put(), maps: true });
       if (think.again) continue; // something was pressed meanwhile
       runs = [answers[0], cuts.size ? answers[1] : null, control.size ? answers.at(-1) : null];
-      $("state").textContent = `${n} of ${config.n_positions} tokens, ${Math.round(performance.now() - begun)} ms`;
+      const held = beyond ? `The first ${n} of ${n + beyond} tokens are read` : `${n} of ${config.n_positions} tokens`;
+      $("state").textContent = `${held}, ${Math.round(performance.now() - begun)} ms`;
       show();
     }
     think.busy = null;
@@ -87,16 +90,16 @@ const inLayer = (heads, l) => [...Array(config.n_head).keys()].filter((h) => hea
 
 // --- what is cut, and the control -----------------------------------------------------------------------------------
 
-/** As many other heads of each layer, drawn; those that were drawn before stay where they can. None if too few are left. */
-function drawControl() {
+/** As many other heads of each layer, drawn; none if too few are left. Those of before stay where they can, or go. */
+function drawControl(others = false) {
   if (chosen) return;
   const before = control;
   control = new Set();
   for (let l = 0; l < config.n_layer; l++) {
     const free = [...Array(config.n_head).keys()].filter((h) => !cuts.has(nameOf(l, h))).map((h) => nameOf(l, h));
     const kept = free.filter((head) => before.has(head)), fresh = free.filter((head) => !before.has(head));
-    const order = [...kept, ...shuffled(fresh)].slice(0, config.n_head - free.length);
-    for (const head of order) control.add(head);
+    const order = others ? [...shuffled(fresh), ...kept] : [...kept, ...shuffled(fresh)];
+    for (const head of order.slice(0, config.n_head - free.length)) control.add(head);
   }
   if (tooFew().length) control.clear();
 }
@@ -112,6 +115,7 @@ const alike = () => String(byLayer(cuts).map((heads) => heads.length)) === Strin
 
 function press(head, forControl) {
   const [mine, others] = forControl ? [control, cuts] : [cuts, control];
+  if (forControl && !chosen && !control.has(head)) control.clear(); // what was drawn
   if (!mine.delete(head)) mine.add(head);
   others.delete(head);
   if (forControl) chosen = control.size > 0;
@@ -120,15 +124,21 @@ function press(head, forControl) {
 
 function changed() {
   drawControl();
+  remember();
+  return think();
+}
+
+function remember() {
   clearTimeout(writeAddress.rest); // browsers refuse an address that changes with every letter
   writeAddress.rest = setTimeout(writeAddress, 200);
-  return think();
 }
 
 // --- text and address -----------------------------------------------------------------------------------------------
 
 function read() {
-  tokens = [0, ...bpe.encode($("text").value)].slice(0, config.n_positions); // token 0 begins every page
+  const all = [0, ...bpe.encode($("text").value)]; // token 0 begins every page
+  tokens = all.slice(0, config.n_positions);
+  beyond = all.length - tokens.length;
   asks = asked = tokens.length - 1;
   listTokens();
   return changed();
@@ -136,11 +146,12 @@ function read() {
 
 function beginWith(name) {
   $("begin").value = name;
+  followed = null;
   $("question").textContent = BEGINNINGS[name][1];
   $("text").value = BEGINNINGS[name][0];
 }
 
-/** #text=…&cut=4.2,3.0&control=4.0,3.3&put=mean; the text only where it is none of the four, which have a number. */
+/** #text=…&cut=4.2,3.0&control=4.0,3.3&put=mean&t=0.5; the text only where it is none of the four, which have a number. */
 function writeAddress() {
   const name = $("begin").value, parts = new URLSearchParams();
   parts.set("begin", Object.keys(BEGINNINGS).indexOf(name));
@@ -148,6 +159,7 @@ function writeAddress() {
   if (cuts.size) parts.set("cut", [...cuts].sort().join());
   if (control.size) parts.set("control", [...control].sort().join());
   if (put() !== "zero") parts.set("put", put());
+  if (temperature() !== 1) parts.set("t", temperature());
   writeAddress.last = `#${parts}`;
   location.replace(writeAddress.last);
 }
@@ -155,11 +167,13 @@ function writeAddress() {
 function readAddress() {
   const parts = new URLSearchParams(location.hash.slice(1)), names = Object.keys(BEGINNINGS);
   const heads = (key) => new Set((parts.get(key) ?? "").split(",").filter((head) => $(`head-${head}`)));
-  beginWith(names[parts.get("begin")] ?? names[0]);
+  beginWith(names[Number(parts.get("begin"))] ?? names[0]);
   if (parts.has("text")) $("text").value = parts.get("text");
   cuts = heads("cut");
   control = new Set([...heads("control")].filter((head) => !cuts.has(head)));
   chosen = control.size > 0 && !alike();
+  $("temperature").value = Number(parts.get("t")) || 1;
+  $("degrees").value = temperature().toFixed(1);
   document.querySelector(`[name=put][value=${parts.get("put") === "mean" ? "mean" : "zero"}]`).checked = true;
   return read();
 }
@@ -171,7 +185,7 @@ async function write(count) {
   for (let i = 0; i < count; i++) {
     await think.busy; // what is on the page may be of an earlier text
     if (write.turn !== turn) return;
-    const p = softmax((runs[$("who").value] ?? runs[0]).logits, temperature());
+    const p = softmax(runs[$("who").value].logits, temperature());
     const token = $("how").value === "drawn" ? drawn(p) : p.indexOf(Math.max(...p));
     if (!token) return say("The page ends here: the next token is the end.");
     if (tokens.length === config.n_positions) return say(`It reads no more than ${config.n_positions} tokens.`);
@@ -211,6 +225,8 @@ function show() {
     head.setAttribute("aria-pressed", part === "cut");
     head.setAttribute("aria-label", `Layer ${l}, head ${h}${part === "control" ? ", control" : ""}`);
   }
+  for (const option of $("who").options) option.disabled = !runs[option.value];
+  if (!runs[$("who").value]) $("who").value = 0;
   showNext();
   showLarge();
 }
@@ -279,16 +295,27 @@ function walk(event) {
 function showNext() {
   const p = runs.map((run) => run && softmax(run.logits, temperature()));
   const top = (q, count) => (q ? [...q.keys()].sort((a, b) => q[b] - q[a]).slice(0, count) : []);
-  const rows = [...new Set([...top(p[0], 6), ...top(p[1], 4)])].sort((a, b) => p[0][b] - p[0][a]);
+  const rows = [...new Set([...top(p[0], 6), ...top(p[1], 4), followed ?? top(p[0], 1)[0]])].sort((a, b) => p[0][b] - p[0][a]);
   $("next").tBodies[0].replaceChildren(...rows.map((token) => make("tr", {},
-    make("th", { scope: "row", textContent: token ? named(token) : "(the end)" }),
+    make("th", { scope: "row" }, follower(token)),
     make("td", { className: "bars" }, ...ARMS.map((arm, i) => {
       const bar = make("span", { className: arm });
       bar.style.width = `${100 * (p[i]?.[token] ?? 0)}%`;
       return bar;
     })),
     ...ARMS.map((arm, i) => make("td", { className: arm, textContent: p[i] ? three(p[i][token]) : "–" })))));
-  $("says").textContent = sentence(p, rows[0]);
+  $("says").textContent = sentence(p, followed ?? rows[0]);
+}
+
+/** A token that can be pressed: the sentence keeps speaking of it. */
+function follower(token) {
+  const name = make("button", { type: "button", textContent: token ? named(token) : "(the end)", ariaPressed: token === followed });
+  name.onclick = () => {
+    followed = token === followed ? null : token;
+    showNext();
+    [...$("next").tBodies[0].rows].flatMap((row) => [...row.querySelectorAll("button")]).find((other) => other.textContent === name.textContent)?.focus();
+  };
+  return name;
 }
 
 function sentence(p, token) {
@@ -299,7 +326,7 @@ function sentence(p, token) {
   if (!cuts.size) return `${has}${beside}. Nothing is cut.`;
   const few = tooFew();
   if (!control.size && few.length)
-    return `${has}${cut}. There is no control: more than half of layer ${few.join(" and ")} is cut, so that it has not as many other heads. Cut fewer, or choose a control yourself.`;
+    return `${has}${cut}. There is no control: more than half of layer ${few.join(" and ")} is cut, and fewer heads are left. Cut fewer, or choose a control yourself.`;
   const unlike = control.size && !alike() ? " The control has other numbers of heads in its layers, so the two are not like for like." : "";
   return `${has}${cut}${beside}.${unlike}`;
 }
@@ -322,12 +349,17 @@ async function cutEachAlone() {
 $("load").querySelector("button").onclick = load;
 $("begin").onchange = () => { write.turn = null; beginWith($("begin").value); read(); };
 $("text").oninput = () => { write.turn = null; read(); };
-$("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNext(); };
+$("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNext(); remember(); };
 $("one").onclick = () => write(1);
 $("ten").onclick = () => write(10);
-$("back").onclick = () => { write.turn = null; if (tokens.length > 1) tokens.pop(); rewritten(); };
+$("back").onclick = () => {
+  write.turn = null;
+  if (beyond) return say(`It reads only the first ${tokens.length} tokens: shorten the text first.`);
+  if (tokens.length > 1) tokens.pop();
+  rewritten();
+};
 $("mend").onclick = () => { cuts.clear(); control.clear(); chosen = false; changed(); };
-$("draw").onclick = () => { control.clear(); chosen = false; changed(); };
+$("draw").onclick = () => { chosen = false; drawControl(true); changed(); };
 $("choose").onclick = () => { $("choose").ariaPressed = String($("choose").ariaPressed !== "true"); };
 $("alone").onclick = cutEachAlone;
 for (const radio of document.querySelectorAll("[name=put]")) radio.onchange = changed;
