@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from attnlib._base.checks import check_share
 from attnlib.data.text import END, PAD, START
 from attnlib.nn.feed_forward import ACTIVATIONS
 from attnlib.nn.layers import NORMS
@@ -82,6 +83,8 @@ class TransformerConfig:
         if self.n_kv_heads is not None:
             check_sizes(self, "n_kv_heads")
             check_divides(self, n_kv_heads="n_heads")
+        if self.attention_dropout is not None:
+            check_share("attention_dropout", self.attention_dropout)
         check_choices(self, activation=ACTIVATIONS, norm=NORMS, position=KINDS, tie=TIES, score=SCORES)
         if self.tie in ("all", "inputs") and self.n_source != self.n_target:
             raise ValueError(f'tie="{self.tie}" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')

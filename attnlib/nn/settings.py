@@ -39,8 +39,6 @@ def check_divides(config: object, **wholes: str) -> None:
 def check_choices(config: object, **known: Iterable[str]) -> None:
     """Raise unless each is one of the words that are known; and the dropout a share."""
     check_share("dropout", config.dropout)
-    if getattr(config, "attention_dropout", None) is not None:
-        check_share("attention_dropout", config.attention_dropout)
     for name, words in known.items():
         check_one_of(name, getattr(config, name), words)
 

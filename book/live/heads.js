@@ -295,7 +295,7 @@ function walk(event) {
 function showNext() {
   const p = runs.map((run) => run && softmax(run.logits, temperature()));
   const top = (q, count) => (q ? [...q.keys()].sort((a, b) => q[b] - q[a]).slice(0, count) : []);
-  const rows = [...new Set([...top(p[0], 6), ...top(p[1], 4), followed ?? top(p[0], 1)[0]])].sort((a, b) => p[0][b] - p[0][a]);
+  const rows = [...new Set([...top(p[0], 6), ...top(p[1], 4), ...(followed === null ? [] : [followed])])].sort((a, b) => p[0][b] - p[0][a]);
   $("next").tBodies[0].replaceChildren(...rows.map((token) => make("tr", {},
     make("th", { scope: "row" }, follower(token)),
     make("td", { className: "bars" }, ...ARMS.map((arm, i) => {
