@@ -18,8 +18,8 @@ from attnlib.models import pretrained
 from attnlib.pretraining import held_out_sample
 
 LAYERS, HEADS = 5, 6
-ASK = """async ([tokens, cuts, put]) => {
-  const [{ logits, weights }] = await ask({ tokens, runs: [cuts], put, maps: true });
+ASK = """async ([tokens, cuts, replaceBy]) => {
+  const [{ logits, weights }] = await ask({ tokens, cuts: [cuts], replaceBy, maps: true });
   return [[...logits], weights.map((layer) => layer.map((head) => [...head.slice(-tokens.length)]))];
 }"""
 # Whether maps are turned round, as figures are on a dark page.
@@ -160,6 +160,12 @@ def test_cutting_each_alone_tells_them_apart(page):
     assert left.pop("4.2") == pytest.approx(0.014, abs=0.01)
     assert min(left.values()) == pytest.approx(0.523, abs=0.02)
     assert np.median([*left.values()]) == pytest.approx(0.77, abs=0.02)
+    head(page, "4.2").click()  # what each leaves alone does not depend on what is cut now, but on what replaces it
+    found(page)
+    assert head(page, "4.2").locator(".left").inner_text() == ".014"
+    page.get_by_label("its mean over this text").check()
+    found(page)
+    assert page.locator(".left").all_inner_texts() == [""] * LAYERS * HEADS
 
 
 def test_heads_below_stand_in_for_one_another(page):
@@ -260,7 +266,7 @@ def test_a_chosen_control_replaces_the_drawn_one_and_another_is_another(page):
     head(page, "4.2").click()
     assert found(page)[2] is not None
     [drawn] = page.evaluate("[...control]")
-    page.get_by_role("button", name="Draw another").click()
+    page.get_by_role("button", name="Draw another control").click()
     assert found(page)[2] is not None
     assert page.evaluate("[...control]") != [drawn]
     other = next(f"4.{h}" for h in range(6) if f"4.{h}" not in ("4.2", *page.evaluate("[...control]")))
@@ -299,6 +305,17 @@ def test_the_keyboard_alone_cuts_every_head(page):
     assert re.search(r"row 32.*column 31", page.locator("#value").inner_text())
     page.get_by_role("button", name="Undo all cuts").press("Enter")
     assert found(page)[1:] == [None, None]
+
+
+def test_a_map_is_looked_at_without_a_cut(page):
+    page.get_by_label("look").check()
+    head(page, "4.2").click()
+    head(page, "3.1").hover()
+    page.wait_for_timeout(200)  # a pointer that rests there shows it, unless a press is to show
+    assert page.evaluate("[shown, cuts.size]") == ["4.2", 0]
+    page.get_by_label("cut", exact=True).check()
+    head(page, "2.1").hover()
+    page.wait_for_function("shown === '2.1'")
 
 
 def test_the_pointer_reads_a_weight(page):

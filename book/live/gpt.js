@@ -4,22 +4,22 @@
 // --- the one function -----------------------------------------------------------------------------------------------
 
 /**
- * out = softmax(q kᵀ / √d) v, for n queries and n keys of d numbers, and n values of any size.
+ * out = softmax(q kᵀ / √d_k) v, for n queries and n keys of d_k numbers, and n values of d_v.
  * causal: a token gives no weight to those after it. `scores` and `weights` are n × n, a row for each query.
  */
-function attention(q, k, v, n, d, causal = false) {
+function attention(q, k, v, n, d_k, causal = false) {
   const scores = new Float32Array(n * n).fill(-Infinity), weights = new Float32Array(n * n);
-  const size = v.length / n, out = new Float32Array(n * size);
+  const d_v = v.length / n, out = new Float32Array(n * d_v);
   for (let i = 0; i < n; i++) {
-    const last = causal ? i + 1 : n; // the first key that query i does not see
-    for (let j = 0; j < last; j++) {
+    const n_seen = causal ? i + 1 : n; // how many keys query i sees
+    for (let j = 0; j < n_seen; j++) {
       let product = 0;
-      for (let c = 0; c < d; c++) product += q[i * d + c] * k[j * d + c];
-      scores[i * n + j] = product / Math.sqrt(d);
+      for (let c = 0; c < d_k; c++) product += q[i * d_k + c] * k[j * d_k + c];
+      scores[i * n + j] = product / Math.sqrt(d_k);
     }
-    weights.set(softmax(scores.subarray(i * n, i * n + last)), i * n);
-    for (let j = 0; j < last; j++)
-      for (let c = 0; c < size; c++) out[i * size + c] += weights[i * n + j] * v[j * size + c];
+    weights.set(softmax(scores.subarray(i * n, i * n + n_seen)), i * n);
+    for (let j = 0; j < n_seen; j++)
+      for (let c = 0; c < d_v; c++) out[i * d_v + c] += weights[i * n + j] * v[j * d_v + c];
   }
   return { scores, weights, out };
 }
@@ -65,8 +65,8 @@ function layerNorm(x, n, scale, shift, eps) {
     let mean = 0, variance = 0;
     for (let i = 0; i < d; i++) mean += x[t * d + i] / d;
     for (let i = 0; i < d; i++) variance += (x[t * d + i] - mean) ** 2 / d;
-    const root = Math.sqrt(variance + eps);
-    for (let i = 0; i < d; i++) y[t * d + i] = ((x[t * d + i] - mean) / root) * scale[i] + shift[i];
+    const std = Math.sqrt(variance + eps);
+    for (let i = 0; i < d; i++) y[t * d + i] = ((x[t * d + i] - mean) / std) * scale[i] + shift[i];
   }
   return y;
 }
@@ -81,29 +81,39 @@ function add(x, y) {
   for (let i = 0; i < x.length; i++) x[i] += y[i];
 }
 
-/** `size` columns of x, from column `start` on. */
-function columns(x, n, start, size) {
-  const width = x.length / n, part = new Float32Array(n * size);
-  for (let t = 0; t < n; t++) part.set(x.subarray(t * width + start, t * width + start + size), t * size);
+/** `count` columns of x, from column `start` on. */
+function columns(x, n, start, count) {
+  const width = x.length / n, part = new Float32Array(n * count);
+  for (let t = 0; t < n; t++) part.set(x.subarray(t * width + start, t * width + start + count), t * count);
   return part;
 }
 
 /** Put `part` into the columns of x from `start` on. */
 function setColumns(x, n, start, part) {
-  const width = x.length / n, size = part.length / n;
-  for (let t = 0; t < n; t++) x.set(part.subarray(t * size, (t + 1) * size), t * width + start);
+  const width = x.length / n, count = part.length / n;
+  for (let t = 0; t < n; t++) x.set(part.subarray(t * count, (t + 1) * count), t * width + start);
 }
 
 /** n rows, each the mean of x's rows. */
 function meanRows(x, n) {
-  const size = x.length / n, y = new Float32Array(x.length);
-  for (let i = 0; i < x.length; i++) for (let t = 0; t < n; t++) y[t * size + (i % size)] += x[i] / n;
+  const width = x.length / n, y = new Float32Array(x.length);
+  for (let i = 0; i < x.length; i++) for (let t = 0; t < n; t++) y[t * width + (i % width)] += x[i] / n;
   return y;
 }
 
 // --- the model ------------------------------------------------------------------------------------------------------
 
 class GPT {
+  // The parts of a layer: what attnlib calls them, and what GPT-2's file does.
+  static parts = {
+    "self_attention_residual.norm": "ln_1",
+    "self_attention.in_proj": "attn.c_attn",
+    "self_attention.out_proj": "attn.c_proj",
+    "feed_forward_residual.norm": "ln_2",
+    "feed_forward.linear1": "mlp.c_fc",
+    "feed_forward.linear2": "mlp.c_proj",
+  };
+
   /** Settings and tensors as GPT-2 names them. */
   constructor(config, tensors) {
     this.d_model = config.n_embd;
@@ -111,69 +121,70 @@ class GPT {
     this.n_layers = config.n_layer;
     this.n_max = config.n_positions;
     this.eps = config.layer_norm_epsilon;
-    this.tensor = (name) => tensors[`transformer.${name}`];
-    this.token_embedding = this.tensor("wte.weight");
-    this.positions = this.tensor("wpe.weight");
+    this.weightAndBias = (name) => ["weight", "bias"].map((end) => tensors[`transformer.${name}.${end}`]);
+    [this.token_embedding] = this.weightAndBias("wte");
+    [this.positional] = this.weightAndBias("wpe");
   }
 
   /**
    * What comes after the last token (`logits`), and every head's `weights`: weights[layer][head] is n × n.
    *
-   * cuts[layer] lists heads whose output is taken away, before W_O: put = "zero" puts zeros in its place, "mean" its
-   * mean over the tokens of this text. `trained` is a run on the same tokens with nothing cut: the layers below the
-   * first cut are taken from it.
+   * cuts[layer] lists heads whose output is taken away, before W_O: replaceBy = "zero" puts zeros in its place, "mean"
+   * its mean over the tokens of this text. `trained` is what came of the same tokens with nothing cut: the layers below
+   * the first cut are taken from it.
    */
-  run(tokens, cuts = [], put = "zero", trained = null) {
+  forward(tokens, cuts = [], replaceBy = "zero", trained = null) {
     const n = tokens.length;
     let first = 0;
     if (trained) while (first < this.n_layers && !cuts[first]?.length) first++;
     const weights = trained ? trained.weights.slice(0, first) : [];
     const inputs = trained ? trained.inputs.slice(0, first + 1) : [this.embed(tokens)]; // of each layer, and the end's
     for (let l = first; l < this.n_layers; l++) {
-      const layer = this.layer(l, inputs[l], n, cuts[l] ?? [], put);
+      const layer = this.layer(l, inputs[l], n, cuts[l] ?? [], replaceBy);
       weights.push(layer.weights);
       inputs.push(layer.out);
     }
-    return { logits: this.lm_head(inputs.at(-1).subarray(-this.d_model)), weights, inputs };
+    const last = inputs.at(-1).subarray(-this.d_model);
+    return { logits: this.lm_head(layerNorm(last, 1, ...this.weightAndBias("ln_f"), this.eps)), weights, inputs };
   }
 
   /** x E + P. */
   embed(tokens) {
     const d = this.d_model, x = new Float32Array(tokens.length * d);
     for (let t = 0; t < tokens.length; t++)
-      for (let i = 0; i < d; i++) x[t * d + i] = this.token_embedding[tokens[t] * d + i] + this.positions[t * d + i];
+      for (let i = 0; i < d; i++) x[t * d + i] = this.token_embedding[tokens[t] * d + i] + this.positional[t * d + i];
     return x;
   }
 
   /** An encoder layer under the causal mask: attention, then a feed-forward network, each normed before, added after. */
-  layer(l, x, n, cut, put) {
-    const own = (name) => this.tensor(`h.${l}.${name}`), out = x.slice();
-    const norm = (name) => layerNorm(out, n, own(`${name}.weight`), own(`${name}.bias`), this.eps);
-    const project = (name, x) => linear(x, n, own(`${name}.weight`), own(`${name}.bias`));
+  layer(l, x, n, cut, replaceBy) {
+    const own = (part) => this.weightAndBias(`h.${l}.${GPT.parts[part]}`), out = x.slice();
+    const norm = (part) => layerNorm(out, n, ...own(part), this.eps);
+    const project = (part, x) => linear(x, n, ...own(part));
 
-    const heads = this.heads(project("attn.c_attn", norm("ln_1")), n, cut, put);
-    add(out, project("attn.c_proj", heads.out));
-    add(out, project("mlp.c_proj", project("mlp.c_fc", norm("ln_2")).map(gelu)));
+    const heads = this.heads(project("self_attention.in_proj", norm("self_attention_residual.norm")), n, cut, replaceBy);
+    add(out, project("self_attention.out_proj", heads.out));
+    const hidden = project("feed_forward.linear1", norm("feed_forward_residual.norm")).map(gelu);
+    add(out, project("feed_forward.linear2", hidden));
     return { out, weights: heads.weights };
   }
 
   /** Every head attends by itself; their outputs stand side by side. A row of qkv is [q | k | v], of all heads. */
-  heads(qkv, n, cut, put) {
-    const d = this.d_model, size = d / this.n_heads, out = new Float32Array(n * d), weights = [];
+  heads(qkv, n, cut, replaceBy) {
+    const d = this.d_model, d_head = d / this.n_heads, out = new Float32Array(n * d), weights = [];
     for (let h = 0; h < this.n_heads; h++) {
-      const [q, k, v] = [0, d, 2 * d].map((start) => columns(qkv, n, start + h * size, size));
-      const head = attention(q, k, v, n, size, true);
+      const [q, k, v] = [0, d, 2 * d].map((start) => columns(qkv, n, start + h * d_head, d_head));
+      const head = attention(q, k, v, n, d_head, true);
       weights.push(head.weights);
-      if (!cut.includes(h)) setColumns(out, n, h * size, head.out);
-      else if (put === "mean") setColumns(out, n, h * size, meanRows(head.out, n));
+      if (!cut.includes(h)) setColumns(out, n, h * d_head, head.out);
+      else if (replaceBy === "mean") setColumns(out, n, h * d_head, meanRows(head.out, n));
     }
     return { out, weights };
   }
 
-  /** The last row, normed, times the table of embeddings: a logit for every token. */
-  lm_head(row) {
+  /** z Eᵀ: a logit for every token. */
+  lm_head(z) {
     const d = this.d_model, E = this.token_embedding, logits = new Float32Array(E.length / d);
-    const z = layerNorm(row, 1, this.tensor("ln_f.weight"), this.tensor("ln_f.bias"), this.eps);
     for (let k = 0; k < logits.length; k++) for (let i = 0; i < d; i++) logits[k] += z[i] * E[k * d + i];
     return logits;
   }
@@ -205,8 +216,8 @@ function fromHalf(halves) {
   const all = new Float32Array(65536); // there are only so many
   for (let h = 0; h < 65536; h++) {
     const sign = h >> 15 ? -1 : 1, exponent = (h >> 10) & 31, fraction = h & 1023;
-    const size = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;
-    all[h] = sign * (exponent === 31 ? (fraction ? NaN : Infinity) : size);
+    const value = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;
+    all[h] = sign * (exponent === 31 ? (fraction ? NaN : Infinity) : value);
   }
   const numbers = new Float32Array(halves.length);
   for (let i = 0; i < numbers.length; i++) numbers[i] = all[halves[i]];
@@ -215,7 +226,7 @@ function fromHalf(halves) {
 
 // --- a thread of its own, so that typing never waits ----------------------------------------------------------------
 
-/** What runs there: { tokens, runs, put } comes in, the logits and the weights of every run go out. */
+/** What runs there: { tokens, cuts, replaceBy } comes in, the logits and the weights for each of the cuts go out. */
 function serve() {
   let gpt, tokens = [], trained;
   onmessage = ({ data }) => {
@@ -223,8 +234,8 @@ function serve() {
       gpt = new GPT(data.shipped.config, readSafetensors(fromBase64(data.shipped.weights)));
       return;
     }
-    if (!trained || String(tokens) !== String(data.tokens)) [tokens, trained] = [data.tokens, gpt.run(data.tokens)];
-    const runs = data.runs.map((cuts) => gpt.run(tokens, cuts, data.put, trained));
+    if (String(tokens) !== String(data.tokens)) [tokens, trained] = [data.tokens, gpt.forward(data.tokens)];
+    const runs = data.cuts.map((cuts) => gpt.forward(tokens, cuts, data.replaceBy, trained));
     postMessage(runs.map(({ logits, weights }) => ({ logits, weights: data.maps ? weights : null })));
   };
 }

@@ -35,6 +35,7 @@ let chosen = false; // did the reader choose the control?
 let runs = null; // as trained, cut, control: { logits, weights }, null where there is nothing to run
 let shown = "2.0", asks = 0, asked = 0; // the head, the row and the column of the large map
 let followed = null; // the token that the sentence speaks of; the likeliest unless one was pressed
+let alone = null; // what is left of a token with each head cut alone: { of: which question that answers, left: by head }
 
 // --- the model --------------------------------------------------------------------------------------------------------
 
@@ -66,24 +67,27 @@ function begin() {
 async function think() {
   think.again = true;
   if (think.busy) return think.busy;
+  const late = setTimeout(() => { say("Computing …"); $("bench").ariaBusy = "true"; }, 200);
   think.busy = (async () => {
     while (think.again) {
       think.again = false;
       const all = [[], ...[cuts, control].filter((heads) => heads.size).map(byLayer)];
       const begun = performance.now(), n = tokens.length;
-      const answers = await ask({ tokens: [...tokens], runs: all, put: put(), maps: true });
+      const answers = await ask({ tokens: [...tokens], cuts: all, replaceBy: picked("replace"), maps: true });
       if (think.again) continue; // something was pressed meanwhile
       runs = [answers[0], cuts.size ? answers[1] : null, control.size ? answers.at(-1) : null];
       const held = beyond ? `The first ${n} of ${n + beyond} tokens are read` : `${n} of ${config.n_positions} tokens`;
-      $("state").textContent = `${held}, ${Math.round(performance.now() - begun)} ms`;
+      say(`${held}, ${Math.round(performance.now() - begun)} ms`);
       show();
     }
+    clearTimeout(late);
+    $("bench").ariaBusy = "false";
     think.busy = null;
   })();
   return think.busy;
 }
 
-const put = () => document.querySelector("[name=put]:checked").value;
+const picked = (name) => document.querySelector(`[name=${name}]:checked`).value;
 const nameOf = (l, h) => `${l}.${h}`;
 const byLayer = (heads) => Array.from({ length: config.n_layer }, (_, l) => inLayer(heads, l));
 const inLayer = (heads, l) => [...Array(config.n_head).keys()].filter((h) => heads.has(nameOf(l, h)));
@@ -158,7 +162,7 @@ function writeAddress() {
   if ($("text").value !== BEGINNINGS[name][0]) parts.set("text", $("text").value);
   if (cuts.size) parts.set("cut", [...cuts].sort().join());
   if (control.size) parts.set("control", [...control].sort().join());
-  if (put() !== "zero") parts.set("put", put());
+  if (picked("replace") !== "zero") parts.set("put", picked("replace"));
   if (temperature() !== 1) parts.set("t", temperature());
   writeAddress.last = `#${parts}`;
   location.replace(writeAddress.last);
@@ -174,7 +178,7 @@ function readAddress() {
   chosen = control.size > 0 && !alike();
   $("temperature").value = Number(parts.get("t")) || 1;
   $("degrees").value = temperature().toFixed(1);
-  document.querySelector(`[name=put][value=${parts.get("put") === "mean" ? "mean" : "zero"}]`).checked = true;
+  document.querySelector(`[name=replace][value=${parts.get("put") === "mean" ? "mean" : "zero"}]`).checked = true;
   return read();
 }
 
@@ -218,17 +222,26 @@ const named = (token) => (token ? bpe.decode([token]) : "▮").replace(/\n/g, "�
 
 function show() {
   for (const name of allHeads()) {
-    const [l, h] = name.split("."), head = $(`head-${name}`), part = cuts.has(name) ? "cut" : control.has(name) ? "control" : "";
+    const head = $(`head-${name}`);
     paint(head.querySelector("canvas"), weightsOf(name), tokens.length);
-    head.querySelector(".left").textContent = "";
-    head.dataset.part = part;
-    head.setAttribute("aria-pressed", part === "cut");
-    head.setAttribute("aria-label", `Layer ${l}, head ${h}${part === "control" ? ", control" : ""}`);
+    head.dataset.part = cuts.has(name) ? "cut" : control.has(name) ? "control" : "";
+    head.ariaPressed = cuts.has(name);
   }
   for (const option of $("who").options) option.disabled = !runs[option.value];
   if (!runs[$("who").value]) $("who").value = 0;
   showNext();
   showLarge();
+}
+
+/** What a head is called, and what is left with it alone cut, if that was asked of what is shown. */
+function labelHeads() {
+  const left = alone?.of === question() ? alone.left : {};
+  for (const name of allHeads()) {
+    const [l, h] = name.split("."), head = $(`head-${name}`);
+    head.querySelector(".left").textContent = (left[name] ?? "").replace("0.", ".");
+    head.ariaLabel = `Layer ${l}, head ${h}${control.has(name) ? ", control" : ""}` +
+      (left[name] ? `; with it alone cut, ${left[name]}` : "");
+  }
 }
 
 const allHeads = () => byLayer({ has: () => true }).flatMap((heads, l) => heads.map((h) => nameOf(l, h)));
@@ -241,10 +254,16 @@ function weightsOf(name) {
 function button(name) {
   const head = make("button", { type: "button", id: `head-${name}`, tabIndex: name === shown ? 0 : -1 },
     make("canvas"), make("span", { className: "left" }));
-  head.onclick = (event) => press(name, event.shiftKey || $("choose").ariaPressed === "true");
   const look = () => { shown = name; if (runs) showLarge(); };
+  head.onclick = (event) => {
+    const does = event.shiftKey ? "control" : picked("press");
+    if (does === "look") look();
+    else press(name, does === "control");
+  };
   head.onfocus = look;
-  head.onpointerenter = () => { button.rest = setTimeout(look, 150); }; // not on the way to another, or to the large map
+  head.onpointerenter = () => {
+    if (picked("press") !== "look") button.rest = setTimeout(look, 150); // not on the way to another, or to the large map
+  };
   head.onpointerleave = () => clearTimeout(button.rest);
   return head;
 }
@@ -265,6 +284,7 @@ function showLarge() {
   $(`head-${shown}`).classList.add("shown");
   $("name").textContent = shown + (cuts.has(shown) ? ", cut" : "");
   paint($("large"), weights, n);
+  for (const [name, value] of Object.entries({ row: asks, column: asked, n })) $("map").style.setProperty(`--${name}`, value);
   $("large").setAttribute("aria-label", `Weights of head ${shown}: a row for each of ${n} tokens that ask, a column for each that is asked. Arrow keys move.`);
   $("value").textContent = `“${named(tokens[asks])}” (row ${asks}) gives “${named(tokens[asked])}” (column ${asked}) ${three(weights[asks * n + asked])} of its weight.`;
   [...$("tokens").children].forEach((piece, j) => {
@@ -304,8 +324,12 @@ function showNext() {
       return bar;
     })),
     ...ARMS.map((arm, i) => make("td", { className: arm, textContent: p[i] ? three(p[i][token]) : "–" })))));
-  $("says").textContent = sentence(p, followed ?? rows[0]);
+  $("says").textContent = sentence(p, subject());
+  labelHeads();
 }
+
+/** The token that is spoken of. */
+const subject = () => followed ?? runs[0].logits.indexOf(Math.max(...runs[0].logits));
 
 /** A token that can be pressed: the sentence keeps speaking of it. */
 function follower(token) {
@@ -331,17 +355,23 @@ function sentence(p, token) {
   return `${has}${cut}${beside}.${unlike}`;
 }
 
-/** Each head cut alone: what is left of the likeliest token's probability, written on its map. */
+/** What "cut each alone" asks: as long as this is the same, what it found stays on the maps. */
+const question = () => String([subject(), temperature(), picked("replace"), ...tokens]);
+
+/** Each head cut alone: what is left of the token's probability, written on its map. */
 async function cutEachAlone() {
-  const before = runs, p = softmax(runs[0].logits, temperature()), token = p.indexOf(Math.max(...p));
-  say(`On each map: what “${named(token)}” keeps of its ${three(p[token])} when that head alone is cut.`);
+  await think.busy;
+  const token = subject(), of = question(), left = {};
+  say(`Cutting each head alone, for “${named(token)}” …`);
   for (const name of allHeads()) {
-    const [{ logits }] = await ask({ tokens: [...tokens], runs: [byLayer(new Set([name]))], put: put() });
-    if (runs !== before) return; // something else was asked meanwhile
-    const left = three(softmax(logits, temperature())[token]), head = $(`head-${name}`);
-    head.querySelector(".left").textContent = left.replace("0.", ".");
-    head.setAttribute("aria-label", `${head.getAttribute("aria-label")}; with it alone cut, ${left}`);
+    const [{ logits }] = await ask({ tokens: [...tokens], cuts: [byLayer(new Set([name]))], replaceBy: picked("replace") });
+    if (question() !== of) return; // something else was asked meanwhile
+    left[name] = three(softmax(logits, temperature())[token]);
+    alone = { of, left };
+    labelHeads();
   }
+  const trained = three(softmax(runs[0].logits, temperature())[token]);
+  say(`On each map: what “${named(token)}” keeps of its ${trained} when that head alone is cut.`);
 }
 
 // --- what can be pressed --------------------------------------------------------------------------------------------
@@ -360,9 +390,8 @@ $("back").onclick = () => {
 };
 $("mend").onclick = () => { cuts.clear(); control.clear(); chosen = false; changed(); };
 $("draw").onclick = () => { chosen = false; drawControl(true); changed(); };
-$("choose").onclick = () => { $("choose").ariaPressed = String($("choose").ariaPressed !== "true"); };
 $("alone").onclick = cutEachAlone;
-for (const radio of document.querySelectorAll("[name=put]")) radio.onchange = changed;
+for (const radio of document.querySelectorAll("[name=replace]")) radio.onchange = changed;
 $("large").onpointermove = $("large").onpointerdown = point;
 $("large").onkeydown = walk;
 addEventListener("hashchange", () => { if (ask && location.hash !== writeAddress.last) readAddress(); });
