@@ -1,5 +1,7 @@
 """The debugging lab: all fourteen run and train, the page's experiments tell them apart, and a mend is one."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from attnlib import attention, masks, probes
 from attnlib.course.lab import EXPERIMENTS, NUMBERS, bugs, decisions, diagnose, diagnosis, patient
 from attnlib.course.lab.causes import CAUSES, named
 from attnlib.course.lab.chart import PATIENTS
+from attnlib.data.text import END
 from attnlib.decoding import beam
 from attnlib.nn import Transformer, shift_right
 from attnlib.training import smoothed_cross_entropy
@@ -137,10 +140,54 @@ def test_diagnose_without_a_cause_and_with_strange_ones(capsys):
         ("beam search extends finished beams", "endless beams"),
         ("it is healthy", "nothing"),
         ("Nothing.", "nothing"),
+        ("it is in order", "nothing"),
+        ("the decoder can peek at the next word", "wide window"),
+        ("F.dropout without training=self.training", "dropout stays"),
     ],
 )
 def test_the_fields_words_are_understood(words, cause):
     assert named(words) == [cause]
+
+
+def test_words_that_were_only_searched_for_are_said_back(monkeypatch, capsys):
+    monkeypatch.setattr(diagnosis, "patient", lambda n: patient(n, steps=STEPS))
+    diagnose("15.04", "the encoder has no positions")
+    assert capsys.readouterr().out.startswith("15.04 right, if this is what you mean: with a cache, positions start")
+    diagnose("15.06", "loss")
+    assert "says too little" in capsys.readouterr().out
+    diagnose("15.14", "scores are not divided by the square root of d")
+    assert "not understood" in capsys.readouterr().out
+
+
+def test_a_mistake_that_no_experiment_knows_is_found_where_it_is():
+    for name, module in patient(12, steps=0).model.named_modules():
+        if not hasattr(module, "attend"):
+            continue
+        one = patient(12, steps=0)
+        own = one.model.get_submodule(name)
+        own.attend = lambda q, k, v, **options: attention(2 * q, k, v, **options)
+        said = EXPERIMENTS["reference"](one).sentence
+        assert said.endswith(f"Given the same, {name} (MultiHeadAttention) is the first to give something else.")
+
+
+def test_what_surrounds_the_mistake_stays_an_experiments_finding():
+    one = patient(12, steps=0)
+    for module in one.model.modules():
+        if hasattr(module, "attend"):
+            module.attend = lambda q, k, v, **_: SimpleNamespace(out=v.masked_fill(v > 9, -1e9), weights=None)
+    assert EXPERIMENTS["half"](one).sentence.startswith("In half precision it does not run: ")
+    one = patient(12, steps=0)
+    one.loss = lambda logits, target: smoothed_cross_entropy(logits, target.masked_fill(target == END, 0))
+    assert EXPERIMENTS["loss"](one).sentence == "The loss counts 10 positions, and 14 have a word."
+    one.mend(lambda one: setattr(one.model, "lm_head", torch.nn.Linear(32, 33)))
+    assert EXPERIMENTS["batch"](one), "a part in float32 fits"
+
+
+@pytest.mark.parametrize("n", PATIENTS)
+def test_no_part_that_is_printed_names_its_mistake(n):
+    one = patient(n, steps=0)
+    parts = [one.read, one.loss, one.search, one.maps, *(getattr(m, "attend", None) for m in one.model.modules())]
+    assert "<locals>" not in str(parts)
 
 
 def everywhere(attend):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from copy import deepcopy
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from torch import nn
 
 import attnlib
 from attnlib import attention, causal, masks
-from attnlib.probes import batch_independence, causality, gradients, overfits, padding, permutation
+from attnlib.probes import batch_independence, causality, first_difference, gradients, overfits, padding, permutation
 from attnlib.probes.influence import orders
 from attnlib.probes.outputs import change, first_tensor
 
@@ -528,6 +530,26 @@ def test_gradients(bug, sentence):
     report = gradients(Parts(bug), tokens())
     assert str(report) == sentence
     assert bool(report) == (bug == "")
+
+
+owner = SimpleNamespace(model=nn.Linear(3, 2))
+
+
+def test_gradients_of_a_model_that_a_function_takes_from_an_object():
+    assert gradients(lambda x: owner.model(x), torch.randn(1, 4, 3))
+
+
+def test_the_first_difference_is_the_smallest_part_that_holds_it():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Sequential(nn.Tanh(), nn.Linear(3, 2)))
+    other, x = deepcopy(model), torch.randn(2, 3)
+    assert first_difference(model, other, x)
+    other[1][1].bias.data += 1
+    assert "Given the same, 1.1 (Linear) is the first" in first_difference(model, other, x).sentence
+    other = deepcopy(model)
+    other[1].forward = lambda x: 2 * model[1](x)  # what stands around its parts
+    assert "Given the same, 1 (Sequential) is the first" in first_difference(model, other, x).sentence
+    with pytest.raises(TypeError, match=r"reference must be a torch\.nn\.Module; got function"):
+        first_difference(model, lambda x: x, x)
 
 
 def test_gradients_of_what_is_expected_frozen_or_infinite():

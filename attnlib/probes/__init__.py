@@ -7,6 +7,7 @@ They take any model and may use `attnlib.plotting` to show what they found. `ali
 import attnlib._base.needs.torch  # noqa: F401
 from attnlib.probes.alignment import points_right
 from attnlib.probes.behaviour import batch_independence, causality, padding, permutation
+from attnlib.probes.difference import first_difference
 from attnlib.probes.gaps import fill_gaps
 from attnlib.probes.maps import attention_maps
 from attnlib.probes.mean import scaling, weighted_mean
@@ -20,6 +21,7 @@ __all__ = [
     "batch_independence",
     "causality",
     "fill_gaps",
+    "first_difference",
     "gradients",
     "overfits",
     "padded_loss",

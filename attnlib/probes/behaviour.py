@@ -128,7 +128,7 @@ def padding(
     hundred times in float16; to NaN as well where ``nan``, which only a model that never adds up its padding
     survives); if only such a size shows it, as where a mask follows the softmax, that is said. Every sequence is run
     alone, without padding. And the mask is turned round, to see whether it is then that real positions read one
-    another. Only outputs at real positions count. An output without an axis for the positions is ``pooled``; say so
+    another. Only outputs at real positions are real. An output without an axis for the positions is ``pooled``; say so
     where it cannot be told from the shape. A sequence of length 0 has none that count, but must not give NaN, which
     its gradients would hand on.
 

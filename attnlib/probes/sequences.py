@@ -42,7 +42,7 @@ def padded_loss(
     >>> output, target = torch.randn(2, 3, 5), torch.tensor([[1, 2, 3], [4, 0, 0]])
     >>> entropy = torch.nn.functional.cross_entropy
     >>> padded_loss(lambda y, z: entropy(y.mT, z, ignore_index=0), output, target, [3, 1])
-    The loss leaves the padding out (4 of 6 positions count).
+    The loss leaves the padding out (4 of 6 positions are real).
     >>> padded_loss(lambda y, z: entropy(y.mT, z), output, target, [3, 1]).ok
     False
     """
@@ -69,7 +69,7 @@ def padded_loss(
         longer = torch.cat([output, *[noise(output[:, :1]) for _ in range(2)]], 1), torch.cat([target, more, more], 1)
         first, *found = (_number(loss(*pair)) for pair in ((output, target), (other, target), longer))
     reads, divides = (abs(value - first) > tolerance * abs(first) for value in found)
-    counts = f"{int((~padded).sum())} of {padded.numel()} positions count"
+    counts = f"{int((~padded).sum())} of {padded.numel()} positions are real"
     if reads:
         said = f"The loss reads outputs at the padding: {round_two(first)} becomes {round_two(found[0])} ({counts})."
     elif divides:

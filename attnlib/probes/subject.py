@@ -228,7 +228,11 @@ def modules_of(model: Callable) -> dict[str, nn.Module]:
     if inspect.ismethod(model):
         return _only_modules({"self": model.__self__})
     if inspect.isfunction(model):
-        mentioned = {name: model.__globals__.get(name) for name in model.__code__.co_names}
+        names = model.__code__.co_names
+        mentioned = {name: model.__globals__.get(name) for name in names}
+        for owner, thing in list(mentioned.items()):  # one.model, of which `names` has both parts
+            own = getattr(thing, "__dict__", {})
+            mentioned |= {f"{owner}.{name}": own[name] for name in names if name in own}
         defaults = {str(i): default for i, default in enumerate(model.__defaults__ or ())}
         return _only_modules({**mentioned, **_closed_over(model), **defaults, **(model.__kwdefaults__ or {})})
     return _only_modules(getattr(model, "__dict__", {}))

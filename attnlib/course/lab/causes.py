@@ -23,7 +23,8 @@ def _cause(sentence: str, words: str, found_by: str) -> Cause:
 CAUSES: dict[str, Cause] = {
     "nothing": _cause(
         "there is no mistake",
-        r"nothing|no (bug|mistake|error|fault)|healthy|correct|sound|fine\b|all right|works",
+        r"nothing|no (bug|mistake|error|fault)|bug.free|healthy|correct|sound|in order|"
+        r"(fine|okay|ok)\b|all right|works",
         "",
     ),
     "inverted mask": _cause(
@@ -47,7 +48,7 @@ CAUSES: dict[str, Cause] = {
     "wide window": _cause(
         "the causal mask lets one later word through",
         r"mask|window|diagonal|triangle|tri[lu]|one (word |token |position )?(too far|ahead|later)|later word|"
-        r"causal|future|look\w* ahead|leaks? ahead",
+        r"causal|future|(look|peek)\w* (ahead|at)|leaks? ahead",
         "answer batch steps first reference",
     ),
     "finite fill": _cause(
@@ -57,7 +58,8 @@ CAUSES: dict[str, Cause] = {
     ),
     "square product": _cause(
         "a matrix is used the other way round, which fits only where it is square",
-        r"transpos|square|einsum|w\.?t\b|d_in|d_out|other way round.*matri|matri.*(other|wrong) way|projection|sizes?",
+        r"transpos|square(?! root)|einsum|w\.?t\b|d_in|d_out|other way round.*matri|matri.*(other|wrong) way|"
+        r"projection|sizes?",
         "sizes reference",
     ),
     "other maps": _cause(
@@ -67,7 +69,7 @@ CAUSES: dict[str, Cause] = {
     ),
     "dropout stays": _cause(
         "dropout stays on in evaluation",
-        r"drop|eval|random|stochastic|training mode|noise",
+        r"drop|eval|random|stochastic|training ?mode|training ?=|self\.training|noise",
         "twice answer padding batch steps first reference",
     ),
     "restarted positions": _cause(

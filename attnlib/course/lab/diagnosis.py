@@ -24,7 +24,7 @@ def diagnose(case: str, cause: str | EllipsisType | None = None) -> None:
 
     >>> diagnose("15.12", "its loss counts the padding")
     15.12 not that: `loss` would find it, and says here: The loss leaves the padding out (14 of 20
-    positions count).
+    positions are real).
     """
     if not isinstance(cause, str | EllipsisType | None):
         raise TypeError(f"cause must be a string, in your own words; got {type(cause).__name__}")
@@ -35,18 +35,23 @@ def diagnose(case: str, cause: str | EllipsisType | None = None) -> None:
         lines = [f"{name:20} {one.sentence}" for name, one in CAUSES.items()]
         print("\n".join(["One of these, in your own words or by the name in front:", *lines]))
         return
-    words = f"{case} not attempted yet." if cause is ... else _answer(case, int(match[1]), named(cause))
+    words = f"{case} not attempted yet." if cause is ... else _answer(case, int(match[1]), cause)
     print(textwrap.fill(words, 96, break_on_hyphens=False))
 
 
-def _answer(case: str, n: int, meant: list[str]) -> str:
+def _answer(case: str, n: int, said: str) -> str:
+    meant = named(said)
     if not meant:
         return f'{case} not understood. diagnose("{case}") prints the causes that there are.'
     if len(meant) > 1:
         return f"{case} could mean {' or '.join(meant)}. Say which."
     [guess], one = meant, patient(n)
+    if guess != said.lower().strip(" .") and guess != "nothing" and len(said.split()) < 3:
+        return f"{case} says too little. Say in a sentence what is wrong, or give a name from the list of causes."
     if guess == PATIENTS[n].cause:
-        return f"{case} right: {CAUSES[guess].sentence}."
+        # words are only searched for; whether they mean this, their author knows
+        sure = "right" if guess == said.lower().strip(" .") else "right, if this is what you mean"
+        return f"{case} {sure}: {CAUSES[guess].sentence}."
     for name, ask in EXPERIMENTS.items():
         would_find = name in CAUSES[guess].found_by
         report = ask(one)

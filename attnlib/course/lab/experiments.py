@@ -12,7 +12,7 @@ from attnlib.course.lab.patients import Patient
 from attnlib.data.text import END, FIRST, PAD
 from attnlib.nn.tokens import shift_right
 from attnlib.nn.transformer import Transformer
-from attnlib.probes import Report, attention_maps, padded_loss, step_by_step
+from attnlib.probes import Report, attention_maps, first_difference, padded_loss, step_by_step
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -148,13 +148,16 @@ def first(one: Patient) -> Report:
 
 @torch.no_grad()
 def loss(one: Patient) -> Report:
-    """Does the loss leave the padding of the target out?
+    """Does the loss leave the padding of the target out, and count all else?
 
     >>> from attnlib.course.lab import patient
     >>> loss(patient(12))
-    The loss leaves the padding out (14 of 20 positions count).
+    The loss leaves the padding out (14 of 20 positions are real).
     """
     asked = one.batch(*NUMBERS)
+    real, (_, counted) = int((asked.target != PAD).sum()), one.loss(one.logits(asked), asked.target)
+    if counted < real:
+        return Report("loss", False, f"The loss counts {counted} positions, and {real} have a word.")
 
     def mean(logits: Tensor, target: Tensor) -> Tensor:
         total, count = one.loss(logits, target)
@@ -174,8 +177,8 @@ def sizes(one: Patient) -> Report:
     said = "With heads of 5 numbers, 20 in all beside rows of 32, it"
     try:
         one.untrained(d_head=5).logits(one.batch(*NUMBERS))
-    except (RuntimeError, ValueError):
-        return Report("sizes", False, f"{said} does not run: two sizes do not fit.")
+    except (RuntimeError, ValueError) as error:
+        return Report("sizes", False, f"{said} does not run: {str(error).partition(chr(10))[0]}.")
     return Report("sizes", True, f"{said} runs.")
 
 
@@ -193,7 +196,8 @@ def reference(one: Patient) -> Report:
         course = Transformer(one.model.config).to(one.model.lm_head.weight).eval()
     course.load_state_dict(one.model.state_dict())
     ok = _same(one.model(asked.source, target).logits, course(asked.source, target).logits)
-    found = "The course's model gives other logits with its weights."
+    found = "The course's model gives other logits with its weights. "
+    found += first_difference(one.model, course, asked.source, target).sentence
     return _report("reference", ok, "The course's model gives the same logits with its weights.", found)
 
 
@@ -206,14 +210,17 @@ def half(one: Patient) -> Report:
     In half precision its logits are numbers.
     """
     state = {name: weights.clone() for name, weights in one.model.state_dict().items()}
+    found = "In half precision its logits are NaN."
     try:
         one.model.half()
         ok = bool(one.logits(one.batch(*NUMBERS)).isfinite().all())
     except ValueError:  # attention refuses NaN
         ok = False
+    except RuntimeError as error:
+        ok, found = False, f"In half precision it does not run: {error}."
     finally:
         one.model.double().load_state_dict(state)
-    return _report("half", ok, "In half precision its logits are numbers.", "In half precision its logits are NaN.")
+    return _report("half", ok, "In half precision its logits are numbers.", found)
 
 
 @torch.no_grad()

@@ -116,6 +116,7 @@ class Patient:
         >>> one.mend(shifted)
         """
         change(self)
+        self.model.double()  # as all patients are, so that a new part in float32 fits
         self.mends.append(change)
 
     def untrained(self, **options: Any) -> Patient:
@@ -152,4 +153,8 @@ def born(n: int, bug: Callable[[Patient], None], *, seed: int = 0, complaint: st
     model = translator(corpus, seed=seed, **SIZES | options).double().eval()
     made = Patient(n, model, corpus, complaint, _bug=bug)
     bug(made)
+    attentions = [module.attend for module in model.modules() if "attend" in vars(module)]
+    for part in (made.read, made.loss, made.search, made.maps, *attentions):
+        if "<locals>" in getattr(part, "__qualname__", ""):
+            part.__qualname__ = part.__name__  # printed, it names no bug
     return made

@@ -1,0 +1,92 @@
+"""Where two models that should be one part ways: the first module that is given the same and gives something else."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import nn
+
+from attnlib._base.checks import check_number
+from attnlib.probes.outputs import first_tensor
+from attnlib.probes.report import Report
+from attnlib.probes.subject import undisturbed
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["first_difference"]
+
+
+class _Call(NamedTuple):
+    """What a module was given, as far as it is a tensor, and what it gave."""
+
+    given: list[Tensor]
+    gave: Tensor
+
+
+def first_difference(
+    model: nn.Module, reference: nn.Module, *inputs: Any, tolerance: float = 1e-6, **options: Any
+) -> Report:
+    r"""Which module of ``model`` is the first to be given the same as its namesake, and to give something else?
+
+    .. math:: \min \{\, m : x_m = x'_m,\ f_m(x_m) \neq f'_m(x'_m) \,\}
+
+    Both run on the same ``inputs``, in eval mode. Modules are compared by name, in the order in which they end, each
+    where it ran for the first time; so what is found is the smallest that holds the difference. Numbers are the same
+    if they are less than ``tolerance`` apart, as a share of the largest.
+
+    Raises ``TypeError`` when one of the two is no module.
+
+    >>> from copy import deepcopy
+    >>> model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 2))
+    >>> other = deepcopy(model)
+    >>> first_difference(model, other, torch.ones(1, 3))
+    No module of the two differs (4 compared).
+    >>> other[1] = nn.ReLU()
+    >>> first_difference(model, other, torch.ones(1, 3))
+    Given the same, 1 (Tanh) is the first to give something else.
+    """
+    for name, one in (("model", model), ("reference", reference)):
+        if not isinstance(one, nn.Module):
+            raise TypeError(f"{name} must be a torch.nn.Module; got {type(one).__name__}")
+    epsilon = check_number("tolerance", tolerance)
+    own, theirs = (_calls(one, inputs, options) for one in (model, reference))
+    both = [name for name in own if name in theirs]
+    for name in both:
+        (given, gave), (their_given, they_gave) = own[name], theirs[name]
+        if _same(given, their_given, epsilon) and not _same([gave], [they_gave], epsilon):
+            which = f"{name or 'the whole'} ({type(model.get_submodule(name)).__name__})"
+            found = f"Given the same, {which} is the first to give something else."
+            return Report("first_difference", False, found)
+    return Report("first_difference", True, f"No module of the two differs ({len(both)} compared).")
+
+
+@torch.no_grad()
+def _calls(model: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> dict[str, _Call]:
+    """The first call of each module, in the order in which they end."""
+    calls: dict[str, _Call] = {}
+
+    def keep(name: str) -> Any:
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            given = [x.clone() for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
+            calls.setdefault(name, _Call(given, first_tensor(output).clone()))
+
+        return hook
+
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    with ExitStack() as stack, undisturbed(model, training=False, device=device):
+        for name, module in model.named_modules():
+            stack.callback(module.register_forward_hook(keep(name), with_kwargs=True).remove)
+        model(*inputs, **options)
+    return calls
+
+
+def _same(some: list[Tensor], others: list[Tensor], epsilon: float) -> bool:
+    return len(some) == len(others) and all(
+        a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=epsilon * max(1.0, float(b.abs().max())))
+        if a.is_floating_point()
+        else torch.equal(a, b)
+        for a, b in zip(some, others, strict=True)
+    )
