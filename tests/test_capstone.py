@@ -332,8 +332,21 @@ def test_a_slow_part_is_named_and_a_quick_one_is_not(capsys):
     assert capsys.readouterr().out == ""
     mine.put("09.2", row_by_row)
     mine.model(CORPUS)
-    assert "times as slowly" in (said := capsys.readouterr().out)
+    assert "times as many steps" in (said := capsys.readouterr().out)
     assert "09.2 masked_softmax alone" in said
+
+
+@pytest.mark.parametrize("order", [(2, 1, 0), (0, 1, 1)])
+def test_norms_in_another_order_are_seen_before_they_are_trained(order):
+    def other_norms(y, memory, attend, cross, network, norms):
+        first, second, third = [norms[i] for i in order]
+        y = first(y + attend(y, y, np.tri(len(y), dtype=bool)))
+        y = second(y + cross(y, memory, np.ones((len(y), len(memory)), dtype=bool)))
+        return third(y + network(y))
+
+    mine = Mine()
+    mine.put("11.4", other_norms)
+    assert mine.compare(CORPUS)["11.4 decoder_layer"] > 1e-2
 
 
 def test_a_right_answer_that_could_not_be_kept_is_not_called_missing(capsys):
@@ -397,6 +410,13 @@ def test_standalone_finds_a_lambda_in_a_line_of_several():
         namespace = {}
         exec(standalone(one), namespace)
         assert namespace["answer"](5) == one(5)
+
+
+def test_standalone_is_not_led_astray_by_a_word_in_a_comment():
+    [answer] = [lambda x: x + 1]  # a lambda: short, as a lambda is
+    namespace = {}
+    exec(standalone(answer), namespace)
+    assert namespace["answer"](5) == 6
 
 
 def test_standalone_refuses_what_cannot_be_written_down():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -195,3 +196,29 @@ def test_the_smallest_input_that_shows_the_mistake_is_told():
     assert 7 <= given.split(". Yours")[0].count(",") + 1 <= 10, "a sum above 9 takes some numbers"
     one = grade(rows, lambda x: x * 1.0).message
     assert "x = [[" in one
+
+
+def exercise_of(reference, *inputs):
+    return Exercise(
+        id="01.1", title="", reference=reference, cases=lambda rng: [inputs], hints=HINTS, misconceptions=[]
+    )
+
+
+def test_the_smallest_input_keeps_what_was_promised_of_it():
+    shares = exercise_of(lambda w: (w / w.sum(1, keepdims=True)).max(), np.full((3, 4), 0.25))
+    assert "w = [[0.25, 0.25, 0.25, 0.25]]" in grade(shares, lambda w: w.max() + 1).message
+    logs = exercise_of(lambda x: np.log(x), np.array([0.2, 0.3]))
+    assert "x = [0.2]" in grade(logs, lambda x: np.log(x) + 1 / len(x)).message
+    assert "expected [0]" in grade(exercise_of(lambda x: -x, np.array([0.0])), lambda x: x + 1).message
+
+
+def test_chance_is_no_pattern():
+    places = exercise_of(lambda x: x, np.array([0, 1, 0]))
+    assert "sum" not in grade(places, lambda x: np.array([1, 0, 1])).message
+    starts = exercise_of(lambda x: x, np.array([0.0, 0.0, 1.0, 1.0]))
+    assert "reverse" not in grade(starts, lambda x: x[::-1]).message
+
+
+def test_a_fraction_is_a_number():
+    half = exercise_of(lambda x: x.mean(), np.array([0.0, 1.0]))
+    assert grade(half, lambda x: Fraction(int(x.sum()), len(x))).kind == "right"

@@ -48,19 +48,20 @@ def lambdas_in(source: str) -> list[str]:
     >>> lambdas_in("1: lambda x: 2 * x, 2: lambda x: x),")
     ['lambda x: 2 * x', 'lambda x: x']
     """
-    return [_lambda(source[found.start() :]) for found in re.finditer(r"\blambda\b", source)]
+    found = (_lambda(source[found.start() :]) for found in re.finditer(r"\blambda\b", source))
+    return [one for one in found if one]
 
 
 def _lambda(text: str) -> str:
-    """The lambda with which a text begins."""
+    """The lambda with which a text begins, or "" if it is only the word, in a comment or a string."""
     for end in range(len(text), 0, -1):
         try:
-            tree = ast.parse(f"({text[:end]})", mode="eval")
+            tree = ast.parse(f"({text[:end]}\n)", mode="eval")  # a comment ends before the bracket
         except SyntaxError:
             continue
         if isinstance(tree.body, ast.Lambda):
             return text[:end].rstrip()
-    return text
+    return ""
 
 
 def markdown(source: str) -> Markdown:

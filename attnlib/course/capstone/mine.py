@@ -145,9 +145,9 @@ class Mine:
         alone = {one: _steps({one: source}, corpus) / plain for one, source in self.answers.items()}
         slowest = max(alone, key=alone.__getitem__)
         print(
-            f"It will train about {every / plain:.0f} times as slowly as with the library's parts, with "
-            f"{slowest} {PARTS[slowest]} alone {alone[slowest]:.0f} times. Whole arrays in place of loops are "
-            "quicker, and so are np.where and sums in place of `if` and of a mask as an index."
+            f"Training will take long: torch takes {every / plain:.0f} times as many steps as with the library's "
+            f"parts, {alone[slowest]:.0f} times with {slowest} {PARTS[slowest]} alone. Whole arrays in place of loops "
+            "are quicker, and so are np.where and sums in place of `if` and of a mask as an index."
         )
 
     def compare(self, corpus: Corpus) -> dict[str, float | str]:
@@ -217,6 +217,9 @@ def _recorded(batch: Pairs) -> dict[str, list[tuple[Any, ...]]]:
         torch.manual_seed(0)
         model = module.Transformer(int(batch.source.max()) + 1, int(batch.target.max()) + 1).to(torch.float64)
         model.at_once = False
+        for norm in (module for module in model.modules() if isinstance(module, nn.LayerNorm)):
+            nn.init.normal_(norm.weight, 1.0, 0.1)  # as after training: each is another one
+            nn.init.normal_(norm.bias, 0.0, 0.1)
         model.loss(batch.source, batch.target)
         model.write(batch.source[0][batch.source[0] != module.PAD], n_max=4)
     return calls
@@ -238,28 +241,33 @@ def _detached(x: Any) -> Any:
 def _through(exercise: str, part: Callable[..., Any], given: tuple[Any, ...]) -> None:
     """Raise unless the gradient comes through a part, from its numbers or from the functions that it was given."""
     given = tuple(x.clone().requires_grad_() if isinstance(x, Tensor) and x.is_floating_point() else x for x in given)
+    meanwhile = f'. Until then, mine.without("{exercise}") has the library\'s in its place'
     try:
         out = part(*given)
     except Exception as error:
         raise ValueError(
-            f"{exercise} cannot be run on tensors{_line(exercise, error)}: {type(error).__name__}: {error}. Most of "
+            f"{exercise} cannot be run on tensors{_line(exercise, error)}: {_said(error)}. Most of "
             "NumPy can: write this line another way. With torch, torch.as_tensor(x) takes arrays and tensors alike, "
-            "in place of torch.from_numpy(x), and what is returned is a tensor, without .numpy()"
+            f"in place of torch.from_numpy(x), and what is returned is a tensor, without .numpy(){meanwhile}"
         ) from error
     if PARTS[exercise] in ("position_codes", "causal", "beam_step"):  # nothing that is trained goes through these
         return
     if not (isinstance(out, Tensor) and out.requires_grad):
         raise ValueError(
             f"{exercise} loses the gradient: somewhere its numbers become plain ones, by float(), math.exp, "
-            "torch.tensor or .item(). np.exp and torch.as_tensor keep it"
+            f"torch.tensor or .item(). np.exp and torch.as_tensor keep it{meanwhile}"
         )
     try:
         out.sum().backward()
     except RuntimeError as error:
         raise ValueError(
             f"{exercise} changes an array that the gradient still needs, by +=, *= or a[...] = b. Make a new one: "
-            "a = a + b in place of a += b, and a = np.where(...) in place of a[...] = b"
+            f"a = a + b in place of a += b, and a = np.where(...) in place of a[...] = b{meanwhile}"
         ) from error
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _line(exercise: str, error: Exception) -> str:
@@ -284,7 +292,7 @@ def _farthest(mine: Callable[..., Any], library: Callable[..., Any], calls: Iter
         try:
             got = torch.as_tensor(mine(*copy.copy(given)))
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
+            return _said(error)
         if got.shape != want.shape:
             return f"shape {tuple(got.shape)}, and the library's has {tuple(want.shape)}"
         difference = (got.double() - want.double()).abs().max().item()

@@ -204,7 +204,7 @@ EXERCISES = [
         id="04.3",
         title="Two levels, one distribution",
         reference=_joint,
-        cases=lambda rng: [(rng.normal(size=(m, n)), rng.normal(size=m)) for m, n in ((3, 5), (4, 2))],
+        cases=lambda rng: [(rng.normal(size=(m, n)), rng.normal(size=m)) for m, n in ((3, 5), (4, 2), (3, 3))],
         hints=(
             "Two softmaxes: one in each sentence, one over sentences.",
             "The weight of a word is its sentence's weight times its own within the sentence.",

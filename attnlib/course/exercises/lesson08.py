@@ -116,7 +116,7 @@ EXERCISES = [
         id="08.1",
         title="Sinusoidal codes of any places, in halves",
         reference=_halves,
-        cases=lambda rng: [(np.array([0.0, 1.0, 2.5, 7.0, 40.0]), 8), (np.array([3.0, 0.5, 3.0]), 6)],
+        cases=lambda rng: [(np.array([0.0, 1.0, 2.5, 7.0, 40.0]), 8), (np.array([3.0, -0.5, 3.0]), 6)],
         hints=(
             "One angle for each place and each pair: the place times ω_i.",
             "omega = 10000.0 ** (-np.arange(0, d, 2) / d); angles = places[:, None] * omega, (n, d / 2).",

@@ -126,11 +126,11 @@ def _share(p, n):
     return p ** (n + 1)
 
 
-def _batch(rng):
-    target = rng.integers(1, 6, size=(3, 5))
-    target[1, 3:], target[2, 1:] = 0, 0
+def _batch(rng, pad):
+    target = rng.choice([word for word in range(6) if word != pad], size=(3, 5))
+    target[1, 3:], target[2, 1:] = pad, pad
     scores = rng.normal(size=(3, 5, 6))
-    return np.log(masked_softmax(scores)), target, 0
+    return np.log(masked_softmax(scores)), target, pad
 
 
 def _translation(rng):
@@ -261,7 +261,7 @@ EXERCISES = [
         id="11.3",
         title="The loss of a padded batch",
         reference=_loss,
-        cases=lambda rng: [_batch(rng) for _ in range(3)],
+        cases=lambda rng: [_batch(rng, pad) for pad in (0, 0, 3)],
         hints=(
             "Pick the log-probability of the right token at each position: np.take_along_axis.",
             "Where target equals pad, leave it out, above and below the line of the mean.",

@@ -30,12 +30,12 @@ def _loss(log_p, target, pad):
     return -right[target != pad].mean()
 
 
-def _targets(rng, batch, n, n_tokens):
+def _targets(rng, batch, n, n_tokens, pad):
     log_p = rng.normal(size=(batch, n, n_tokens))
     log_p -= np.log(np.exp(log_p).sum(axis=-1, keepdims=True))
-    target = rng.integers(1, n_tokens, size=(batch, n))
-    target[0, n - 2 :], target[-1, 1:] = 0, 0  # padding
-    return log_p, target, 0
+    target = rng.choice([word for word in range(n_tokens) if word != pad], size=(batch, n))
+    target[0, n - 2 :], target[-1, 1:] = pad, pad
+    return log_p, target, pad
 
 
 def _right_words(log_p, target):
@@ -67,6 +67,12 @@ def _softmax(scores):
     return exp_scores / exp_scores.sum(axis=-1, keepdims=True)
 
 
+def _of_all(scores, allowed):
+    exp_scores = np.exp(scores - scores.max(axis=-1, keepdims=True)) * allowed
+    total = exp_scores.sum(axis=-1, keepdims=True)
+    return exp_scores / np.where(total > 0, total, 1)
+
+
 def _filled(fill):
     return lambda scores, allowed: _softmax(np.where(allowed, scores, scores.dtype.type(fill)))
 
@@ -80,6 +86,7 @@ def _half_cases(rng):
         if n_q == 4:
             scores[1] -= 20_000  # a row far below the others
             allowed[1] = np.arange(n_k) < 3
+            scores[2, 0], allowed[2, :2] = 1000, (False, True)  # what is hidden is large
         cases.append((scores.astype(np.float16), allowed))
     return cases
 
@@ -261,7 +268,7 @@ EXERCISES = [
         id="15.3",
         title="A loss without the padding",
         reference=_loss,
-        cases=lambda rng: [_targets(rng, *sizes) for sizes in ((3, 5, 7), (4, 6, 9), (2, 4, 6))],
+        cases=lambda rng: [_targets(rng, *sizes) for sizes in ((3, 5, 7, 0), (4, 6, 9, 0), (2, 4, 6, 3))],
         hints=(
             "Which log-probability counts at each place, and at which places?",
             "np.take_along_axis picks the one of the right word. Then keep those where target != pad.",
@@ -346,6 +353,12 @@ EXERCISES = [
                 "hidden afterwards",
                 lambda scores, allowed: _softmax(scores) * allowed,
                 "You hid weights after the softmax, so that what is left does not sum to one. Hide scores before it.",
+            ),
+            Misconception(
+                "the largest of all",
+                lambda scores, allowed: _of_all(scores.astype(np.float32), allowed),
+                "Right, as long as hidden scores are small. You subtract the largest score of all, hidden ones too: "
+                "beside a hidden score of 1000 nothing is left of its row. Hide first, then take the largest.",
             ),
             Misconception(
                 "nothing hidden",

@@ -84,10 +84,10 @@ def _gap_case(rng, shape, size, share):
     return log_p, rng.integers(size, size=shape), chosen
 
 
-def _shown_case(rng, shape):
+def _shown_case(rng, shape, mask):
     lot = rng.permutation(np.r_[0.8, 0.9, np.linspace(0.02, 0.98, shape[0] * shape[1] - 2)]).reshape(shape)
     chosen = (rng.random(shape) < 0.6) | np.isin(lot, (0.8, 0.9))
-    return rng.integers(3, 20, shape), chosen, lot, rng.integers(20, 40, shape), 2
+    return rng.integers(3, 20, shape), chosen, lot, rng.integers(20, 40, shape), mask
 
 
 def _moves(rng, n):
@@ -184,7 +184,7 @@ EXERCISES = [
         id="17.2",
         title="What is shown",
         reference=_shown,
-        cases=lambda rng: [_shown_case(rng, shape) for shape in ((4, 8), (3, 11))],
+        cases=lambda rng: [_shown_case(rng, shape, mask) for shape, mask in (((4, 8), 2), ((3, 11), 40))],
         hints=(
             "np.where(condition, a, b) takes a where the condition is True, b elsewhere.",
             "Begin with np.where(chosen & (lot < 0.8), mask, tokens).",

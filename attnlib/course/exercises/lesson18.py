@@ -425,6 +425,7 @@ EXERCISES = [
             ("Thank you <0> me to your party <1> week", "<0> for inviting <1> last <2>"),
             ("<0> hundred twenty <1> nine <2>", "<0> one <1> one thousand <2> hundred four <3>"),
             ("a <0> d <1> f", "<1> e <0> b c <2>"),
+            (" ".join(f"a{i} <{i}>" for i in range(11)), " ".join(f"<{i}> b{i}" for i in range(11)) + " <11>"),
         ],
         hints=(
             "Read the target first: which words follow each sentinel?",

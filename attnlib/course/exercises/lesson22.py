@@ -196,12 +196,12 @@ def _solve_codes(pictures, centres):
     return np.array(codes).reshape(len(pictures), -1)
 
 
-def _candidates(rng, n, m, n_candidates):
+def _candidates(rng, n, m, n_candidates, size):
     candidates = np.zeros(m, bool)
     candidates[rng.permutation(m)[:n_candidates]] = True
     answer, scores = rng.integers(m, size=n), rng.normal(size=(n, m)) - 1.5
     scores[np.arange(n), answer] += 1.2
-    return scores, answer, candidates
+    return size * scores, answer, candidates
 
 
 EXERCISES = [
@@ -373,7 +373,7 @@ EXERCISES = [
         id="22.3",
         title="Right among candidates",
         reference=_share,
-        cases=lambda rng: [_candidates(rng, n, m, k) for n, m, k in ((60, 9, 4), (75, 7, 5), (90, 11, 3))],
+        cases=lambda rng: [_candidates(rng, *sizes) for sizes in ((60, 9, 4, 1), (75, 7, 5, 1000), (90, 11, 3, 1))],
         hints=(
             "Two things are left out: pictures whose answer cannot be chosen, and captions that are no candidates.",
             "Set the scores of other captions to -inf, take argmax, and average over candidates[answer].",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -93,6 +95,8 @@ def _plain(value: Any) -> Any:
     """`value` with its tensors, also those in lists, as NumPy arrays."""
     if isinstance(value, list):
         return [_plain(part) for part in value]
+    if isinstance(value, Fraction | Decimal):
+        return float(value)
     if not is_tensor(value):
         return value
     value = value.detach().cpu().resolve_conj().resolve_neg()
@@ -116,6 +120,8 @@ def bare(value: Any) -> Any:
         return {bare(key): bare(part) for key, part in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
         return np.asarray(value)
+    if isinstance(value, Fraction | Decimal):
+        return float(value)
     plain = value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str)
     if plain or isinstance(value, np.generic) or (is_tensor(value) and type(value).__module__.startswith("torch")):
         return value
