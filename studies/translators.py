@@ -50,6 +50,13 @@ right words and nowhere before, and in how many it is so somewhere before:
 
 """
 
+BLIND = """
+Told no place: the decoder has no positions, in training and afterwards. In how many per cent the held-out numbers are
+right, and the new ones below a thousand; and in how many per cent of its mistakes below a thousand all the right words
+come, and then more:
+
+"""
+
 WEIGHTS = """
 Under the largest weight: in how many per cent of the words of the held-out numbers that is the right morpheme, in the
 cross-attention of a layer, averaged over its heads, after training on numbers drawn "mixed":
@@ -61,14 +68,17 @@ def page() -> str:
     """All tables, as Markdown."""
     corpora = {draw: translation.numbers(draw=draw) for draw in ("uniform", "short", "round", "mixed")}
     longer = f"uniform, {LONG_STEPS:,} steps"
-    with tqdm(total=len(corpora) * len(SEEDS) + len(LONG_SEEDS), desc="translators") as bar:
+    with tqdm(total=(len(corpora) + 1) * len(SEEDS) + len(LONG_SEEDS), desc="translators") as bar:
         models = {draw: [trained(corpus, seed, STEPS, bar) for seed in SEEDS] for draw, corpus in corpora.items()}
         models[longer] = [trained(corpora["uniform"], seed, LONG_STEPS, bar) for seed in LONG_SEEDS]
+        blind = [trained(corpora["uniform"], seed, STEPS, bar, blind=True) for seed in SEEDS]
     corpora = {"uniform": corpora["uniform"], longer: corpora["uniform"]} | corpora
     uniform, mixed = corpora["uniform"], corpora["mixed"]
     by_words = _by_words({STEPS: models["uniform"], LONG_STEPS: models[longer]}, uniform, mixed)
-    tables = _by_draw(models, corpora), by_words, _ends(models["uniform"], uniform), _weights(models["mixed"], mixed)
-    return "".join(words + found for words, found in zip((WORDS, SHORT, ENDS, WEIGHTS), tables, strict=True))
+    places = {"as in the lesson": models["uniform"], "none": blind}
+    tables = {WORDS: _by_draw(models, corpora), SHORT: by_words, ENDS: _ends(models["uniform"], uniform)}
+    tables |= {BLIND: _blind(places, uniform), WEIGHTS: _weights(models["mixed"], mixed)}
+    return "".join(words + found for words, found in tables.items())
 
 
 def _by_draw(models: dict[str, list[Transformer]], corpora: dict[str, Corpus]) -> str:
@@ -126,6 +136,23 @@ def _ends(models: list[Transformer], corpus: Corpus) -> str:
     return table(rows)
 
 
+def _blind(models: dict[str, list[Transformer]], corpus: Corpus) -> str:
+    """How well decoders with and without positions do, and whether their mistakes are the same."""
+    small = _new(_below(1000), corpus)
+    rows = [["positions of the decoder", "held out", "new, 1 to 999", "right, and then more"], [":---"] * 4]
+    for name, some in models.items():
+        more = per_cent(_goes_on(model, corpus, small) for model in some)
+        rows.append([name, *(_right(some, corpus, examples) for examples in (corpus.held_out, small)), more])
+    return table(rows)
+
+
+def _goes_on(model: Transformer, corpus: Corpus, examples: Sequence[Example]) -> float:
+    """The share of the mistakes that begin with all the right words."""
+    written = translation.translate(model, corpus, [example.source for example in examples], n_max=12)
+    wrong = [(words, e.target) for words, e in zip(written, examples, strict=True) if tuple(words) != e.target]
+    return sum(tuple(words[: len(target)]) == target for words, target in wrong) / len(wrong)
+
+
 @torch.no_grad()
 def _weights(models: list[Transformer], corpus: Corpus) -> str:
     """Whether the largest weight is at the aligned morpheme, for *thousand* and for the other words."""
@@ -145,9 +172,11 @@ def _weights(models: list[Transformer], corpus: Corpus) -> str:
     return table(rows)
 
 
-def trained(corpus: Corpus, seed: int, steps: int, bar: tqdm) -> Transformer:
-    """A translator of the lesson."""
+def trained(corpus: Corpus, seed: int, steps: int, bar: tqdm, *, blind: bool = False) -> Transformer:
+    """A translator of the lesson; ``blind``, without positions in the decoder."""
     model, batches = translation.translator(corpus, seed=seed, **SIZES), corpus.batches(BATCH, seed=seed)
+    if blind:
+        model.target_embedding.positional.kind = "none"
     fit(model, batches, translation.loss(), seed=seed, progress=False, **translation.recipe(steps, RATE))
     bar.update()
     return model

@@ -734,7 +734,7 @@ EXERCISES = [
         hints=(
             "Walk backwards from the last token but one. Where do you stop?",
             "At the first i with tokens[i] == tokens[-1]. What followed stands at i + 1.",
-            "for i in range(len(tokens) - 2, -1, -1): if tokens[i] == tokens[-1]: return tokens[i + 1]",
+            "next((tokens[i + 1] for i in range(len(tokens) - 2, -1, -1) if tokens[i] == tokens[-1]), None)",
         ),
         misconceptions=[
             Misconception(
