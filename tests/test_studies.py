@@ -140,7 +140,17 @@ def test_when_told_that_it_is_later_ten_of_eleven_end():
     best = [max(run) for run in zip(*after, strict=True)]
     assert sum(share < 100 / 3 for share in best) == 1
     assert sum(max(run[:4]) > 50 for run in zip(*after, strict=True)) == 10
+    assert sum(share > 50 for share in before[5]) >= 6
     assert sum(share > 50 for share in before[6]) >= 8
+
+
+def test_a_decoder_that_is_told_no_place_stops_too_late_just_the_same():
+    [_, blind] = Study(PAGES / "translators.md").rows("Told no place")
+    held_out, short, more = map(numbers, blind[1:])
+    assert len(short) == 11
+    assert min(held_out) >= 99
+    assert max(short) < 10
+    assert min(more) > 90
 
 
 def test_which_remedy_serves_in_lesson_12():
