@@ -254,6 +254,15 @@ def test_a_pressed_token_stays_in_the_sentence(page):
     assert page.locator("#says").inner_text().startswith("“b” has 0.00")
 
 
+def test_a_row_that_is_pressed_while_something_is_computed_waits_for_it(page):
+    errors = len(page.errors)
+    page.evaluate("press('4.2', false); document.querySelector('#next tbody button').click();")
+    assert page.evaluate("think.busy !== null")
+    assert found(page)[:2] == pytest.approx([0.772, 0.014], abs=0.05)
+    assert page.locator("#next [aria-pressed=true]").count() == 1
+    assert len(page.errors) == errors
+
+
 def test_what_stands_beyond_the_last_position_is_said_and_kept(page):
     page.locator("#text").fill("mean " * 400)
     page.wait_for_function(READY)

@@ -328,6 +328,11 @@ function showNext() {
   labelHeads();
 }
 
+/** While something is computed the answers on the page are of other cuts: they are shown anew when it is done. */
+function showNextAgain() {
+  if (!think.busy) showNext();
+}
+
 /** The token that is spoken of. */
 const subject = () => followed ?? runs[0].logits.indexOf(Math.max(...runs[0].logits));
 
@@ -336,7 +341,7 @@ function follower(token) {
   const name = make("button", { type: "button", textContent: token ? named(token) : "(the end)", ariaPressed: token === followed });
   name.onclick = () => {
     followed = token === followed ? null : token;
-    showNext();
+    showNextAgain();
     [...$("next").tBodies[0].rows].flatMap((row) => [...row.querySelectorAll("button")]).find((other) => other.textContent === name.textContent)?.focus();
   };
   return name;
@@ -379,7 +384,7 @@ async function cutEachAlone() {
 $("load").querySelector("button").onclick = load;
 $("begin").onchange = () => { write.turn = null; beginWith($("begin").value); read(); };
 $("text").oninput = () => { write.turn = null; read(); };
-$("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNext(); remember(); };
+$("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNextAgain(); remember(); };
 $("one").onclick = () => write(1);
 $("ten").onclick = () => write(10);
 $("back").onclick = () => {
