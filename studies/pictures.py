@@ -78,8 +78,8 @@ QUERIES = """
 
 The same models with the matching, after a cut: per cent of scenes with more answers than shapes, as they are, without
 the attention between queries (both layers), and, as a control, without the first layer's attention to the picture.
-"Trained without" are eight more models, which never had the attention between queries. Behind each, how far middles are
-off, in pixels.
+"Trained without" are eight more models, which never had the attention between queries. Behind each, how far middles
+are off, in pixels.
 
 """
 
@@ -108,7 +108,8 @@ def page() -> str:
     images, labels = digits()
     pictures = torch.tensor(images, dtype=torch.float32)[:, None], torch.tensor(labels)
     learn, test = [x[:1400] for x in pictures], [x[1400:] for x in pictures]
-    with tqdm(total=len(SEEDS) * (2 * len(NUMBERS) + 5) + len(SCENE_SEEDS) * (1 + len(ORDERS)) + 15, desc="readers of pictures") as bar:
+    trainings = len(SEEDS) * (2 * len(NUMBERS) + 5) + len(SCENE_SEEDS) * (1 + len(ORDERS)) + 15
+    with tqdm(total=trainings, desc="readers of pictures") as bar:
         vits, first = _digits(learn, test, bar.update)
         rest = LONGER + _longer(learn, test, bar.update) + ROLLOUT + _rollout(vits, test)
         return WORDS + first + rest + SCENES + _scenes(bar.update) + COSTS + costs(bar.update)

@@ -163,7 +163,10 @@ def test_cutting_each_alone_tells_them_apart(page):
     head(page, "4.2").click()  # what each leaves alone does not depend on what is cut now, but on what replaces it
     found(page)
     assert head(page, "4.2").locator(".left").inner_text() == ".014"
-    page.get_by_label("its mean over this text").check()
+    page.get_by_label("its mean over this text").check()  # which is asked at once, to compare
+    page.wait_for_function("document.getElementById('head-4.2').querySelector('.left').textContent === '.037'")
+    page.wait_for_function("document.getElementById('found').textContent.startsWith('On each map')")
+    page.locator("#text").fill("mean")
     found(page)
     assert page.locator(".left").all_inner_texts() == [""] * LAYERS * HEADS
 
@@ -310,8 +313,8 @@ def test_the_keyboard_alone_cuts_every_head(page):
     page.keyboard.press("Shift+Enter")
     page.wait_for_function("control.has('4.5') && !cuts.has('4.5')")
     page.locator("#large").focus()
-    page.keyboard.press("ArrowLeft")
-    assert re.search(r"row 32.*column 31", page.locator("#value").inner_text())
+    page.keyboard.press("ArrowUp")
+    assert "(row 31) gives" in page.locator("#value").inner_text()
     page.get_by_role("button", name="Undo all cuts").press("Enter")
     assert found(page)[1:] == [None, None]
 
@@ -332,6 +335,30 @@ def test_the_pointer_reads_a_weight(page):
     box = page.locator("#large").bounding_box()
     page.mouse.move(box["x"] + 12.5 / 33 * box["width"], box["y"] + 32.5 / 33 * box["height"])
     assert page.locator("#value").inner_text() == "“or” (row 32) gives “b” (column 12) 0.426 of its weight."
+    page.mouse.move(box["x"] + 20.5 / 33 * box["width"], box["y"] + 15.5 / 33 * box["height"])
+    assert "(row 15) cannot see" in page.locator("#value").inner_text()
+    page.mouse.move(box["x"] - 30, box["y"] - 30)  # what was only pointed at is given up
+    assert "(row 32) gives “b” (column 12)" in page.locator("#value").inner_text()
+
+
+def test_a_control_that_is_cut_is_drawn_again(page):
+    head(page, "4.2").click()
+    head(page, "4.0").click(modifiers=["Shift"])
+    found(page)
+    head(page, "4.0").click()
+    assert found(page)[2] is not None
+    assert page.evaluate("[...control].length") == 2
+
+
+def test_the_address_keeps_the_token_in_sight_and_another_beginning_none_of_the_cuts(page):
+    page.locator("#next").get_by_role("button", name="b", exact=True).click()
+    head(page, "4.2").click()
+    page.wait_for_function("location.hash.includes('token=')")
+    page.evaluate("hash => { location.hash = hash + '&again'; }", page.evaluate("location.hash"))
+    found(page)
+    assert page.locator("#next [aria-pressed=true]").inner_text() == "b"
+    page.get_by_label("Begin with").select_option("a bracket")
+    assert found(page)[1:] == [None, None]
 
 
 @pytest.mark.parametrize("seen", SEEN)

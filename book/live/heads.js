@@ -4,9 +4,11 @@ const BEGINNINGS = {
   "a made-up word": [
     "zorblax : float\n    The zorblax of the model.\nfoo : int\n    The foo. Only used if zor",
     "“zorblax” is made up. The text ends within its third mention, after “zor”, and the likeliest next token is “b”, as " +
-    "in the first two. Does the model need one head for that? Guess a layer, then cut heads one at a time. When you " +
-    "have found one, press “b” in the table, to keep it in sight. Then write “baxlzor”, the same letters in another " +
-    "order, instead of the first two “zorblax”. Does it still write “b”, and does the head still matter?",
+    "in the first two. Where would a head have to look, to know that? Point at heads, and see where the orange lies. " +
+    "Does the model need one head? Cut one, look, press it again to put it back, and try the next. When you have found " +
+    "one, press “b” in the table, to keep it in sight. Then write “baxlzor”, the same letters in another order, instead " +
+    "of the first two “zorblax”. Does it still write “b”, and does the head still matter? And can you take “b” away " +
+    "without touching layer 4?",
   ],
   "a repeated list": [
     "mean, variance, kurtosis, skew, mean, variance, kur",
@@ -15,7 +17,7 @@ const BEGINNINGS = {
   ],
   "a docstring": [
     "Compute the mean along the specified axis.\n\nParameters\n----------\na :",
-    "Documentation as it has read a lot of. Is there one head that this answer needs? Say how low you would have to " +
+    "The model has read a lot of text like this. Is there one head that this answer needs? Say how low you would have to " +
     "see it fall before you call a head needed.",
   ],
   "a bracket": [
@@ -33,7 +35,8 @@ let tokens = [], beyond = 0; // what it reads of the text, and how many tokens s
 let cuts = new Set(), control = new Set(); // heads by name, "4.2": layer 4, head 2
 let chosen = false; // did the reader choose the control?
 let runs = null; // as trained, cut, control: { logits, weights }, null where there is nothing to run
-let shown = "2.0", asks = 0, asked = 0; // the head, the row and the column of the large map
+let shown = "2.0", asks = 0, asked = null; // the head, the row and the column of the large map; null: its largest weight
+let pinned = [0, null]; // the row and the column to which the map returns when the pointer leaves it
 let followed = null; // the token that the sentence speaks of; the likeliest unless one was pressed
 let alone = null; // what is left of a token with each head cut alone: { of: which question that answers, left: by head }
 
@@ -122,8 +125,14 @@ function press(head, forControl) {
   if (forControl && !chosen && !control.has(head)) control.clear(); // what was drawn
   if (!mine.delete(head)) mine.add(head);
   others.delete(head);
-  if (forControl) chosen = control.size > 0;
+  if (forControl || !control.size) chosen = control.size > 0; // without any of them, one is drawn again
   changed();
+}
+
+function undo() {
+  cuts.clear();
+  control.clear();
+  chosen = false;
 }
 
 function changed() {
@@ -143,7 +152,7 @@ function read() {
   const all = [0, ...bpe.encode($("text").value)]; // token 0 begins every page
   tokens = all.slice(0, config.n_positions);
   beyond = all.length - tokens.length;
-  asks = asked = tokens.length - 1;
+  pin(tokens.length - 1);
   listTokens();
   return changed();
 }
@@ -153,9 +162,10 @@ function beginWith(name) {
   followed = null;
   $("question").textContent = BEGINNINGS[name][1];
   $("text").value = BEGINNINGS[name][0];
+  $("text").scrollTop = $("text").scrollHeight; // what comes next comes behind the last line
 }
 
-/** #text=…&cut=4.2,3.0&control=4.0,3.3&put=mean&t=0.5; the text only where it is none of the four, which have a number. */
+/** #text=…&cut=4.2&control=4.0&put=mean&t=0.5&token=66; the text only where it is none of the four, which have a number. */
 function writeAddress() {
   const name = $("begin").value, parts = new URLSearchParams();
   parts.set("begin", Object.keys(BEGINNINGS).indexOf(name));
@@ -164,6 +174,7 @@ function writeAddress() {
   if (control.size) parts.set("control", [...control].sort().join());
   if (picked("replace") !== "zero") parts.set("put", picked("replace"));
   if (temperature() !== 1) parts.set("t", temperature());
+  if (followed !== null) parts.set("token", followed);
   writeAddress.last = `#${parts}`;
   location.replace(writeAddress.last);
 }
@@ -173,6 +184,7 @@ function readAddress() {
   const heads = (key) => new Set((parts.get(key) ?? "").split(",").filter((head) => $(`head-${head}`)));
   beginWith(names[Number(parts.get("begin"))] ?? names[0]);
   if (parts.has("text")) $("text").value = parts.get("text");
+  if (bpe.pieces[parts.get("token")] !== undefined) followed = Number(parts.get("token"));
   cuts = heads("cut");
   control = new Set([...heads("control")].filter((head) => !cuts.has(head)));
   chosen = control.size > 0 && !alike();
@@ -205,7 +217,8 @@ function drawn(p) {
 
 function rewritten() {
   $("text").value = bpe.decode(tokens.slice(1));
-  asks = asked = tokens.length - 1;
+  $("text").scrollTop = $("text").scrollHeight;
+  pin(tokens.length - 1);
   listTokens();
   return changed();
 }
@@ -236,6 +249,7 @@ function show() {
 /** What a head is called, and what is left with it alone cut, if that was asked of what is shown. */
 function labelHeads() {
   const left = alone?.of === question() ? alone.left : {};
+  if (alone?.of !== question()) $("found").textContent = "";
   for (const name of allHeads()) {
     const [l, h] = name.split("."), head = $(`head-${name}`);
     head.querySelector(".left").textContent = (left[name] ?? "").replace("0.", ".");
@@ -271,9 +285,21 @@ function button(name) {
 function listTokens() {
   $("tokens").replaceChildren(...tokens.map((token, j) => {
     const piece = make("button", { type: "button", textContent: named(token), tabIndex: j === tokens.length - 1 ? 0 : -1 });
-    piece.onclick = () => { asks = j; asked = Math.min(asked, j); showLarge(); };
+    piece.onclick = () => { pin(j); showLarge(); };
     return piece;
   }));
+  $("tokens").scrollTop = $("tokens").scrollHeight;
+}
+
+/** Let the large map return to this row, and this column: without one, to its largest weight. */
+function pin(row, column = null) {
+  [asks, asked] = pinned = [row, column];
+}
+
+/** The column that the large map reads. */
+function column() {
+  const row = weightsOf(shown).subarray(asks * tokens.length, (asks + 1) * tokens.length);
+  return asked ?? row.indexOf(Math.max(...row));
 }
 
 /** The large map, and the tokens, each as dark as its weight for the token that asks. */
@@ -284,9 +310,13 @@ function showLarge() {
   $(`head-${shown}`).classList.add("shown");
   $("name").textContent = shown + (cuts.has(shown) ? ", cut" : "");
   paint($("large"), weights, n);
-  for (const [name, value] of Object.entries({ row: asks, column: asked, n })) $("map").style.setProperty(`--${name}`, value);
+  const at = column(), place = { row: asks, column: at, n };
+  for (const name in place) $("map").style.setProperty(`--${name}`, place[name]);
   $("large").setAttribute("aria-label", `Weights of head ${shown}: a row for each of ${n} tokens that ask, a column for each that is asked. Arrow keys move.`);
-  $("value").textContent = `“${named(tokens[asks])}” (row ${asks}) gives “${named(tokens[asked])}” (column ${asked}) ${three(weights[asks * n + asked])} of its weight.`;
+  const [asking, other] = [`“${named(tokens[asks])}” (row ${asks})`, `“${named(tokens[at])}” (column ${at})`];
+  const back = asks < n - 1 ? " Press the last token to ask from there again." : "";
+  $("value").textContent = (at > asks ? `${asking} cannot see ${other}, which comes later.`
+    : `${asking} gives ${other} ${three(weights[asks * n + at])} of its weight.`) + back;
   [...$("tokens").children].forEach((piece, j) => {
     const weight = weights[asks * n + j];
     piece.style.setProperty("--weight", `${100 * Math.sqrt(weight)}%`);
@@ -300,6 +330,7 @@ function point(event) {
   const place = (at, size) => Math.min(Math.max(Math.floor((n * at) / size), 0), n - 1);
   asks = place(event.clientY - box.top, box.height);
   asked = place(event.clientX - box.left, box.width);
+  if (event.type === "pointerdown") pin(asks, asked);
   showLarge();
 }
 
@@ -307,8 +338,8 @@ function walk(event) {
   const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
   if (!down && !right) return;
   event.preventDefault();
-  asks = Math.min(Math.max(asks + down, 0), tokens.length - 1);
-  asked = Math.min(Math.max(asked + right, 0), tokens.length - 1);
+  const inside = (place) => Math.min(Math.max(place, 0), tokens.length - 1);
+  pin(inside(asks + down), right || asked !== null ? inside(column() + right) : null);
   showLarge();
 }
 
@@ -367,7 +398,7 @@ const question = () => String([subject(), temperature(), picked("replace"), ...t
 async function cutEachAlone() {
   await think.busy;
   const token = subject(), of = question(), left = {};
-  say(`Cutting each head alone, for “${named(token)}” …`);
+  $("found").textContent = `Cutting each head alone, for “${named(token)}” …`;
   for (const name of allHeads()) {
     const [{ logits }] = await ask({ tokens: [...tokens], cuts: [byLayer(new Set([name]))], replaceBy: picked("replace") });
     if (question() !== of) return; // something else was asked meanwhile
@@ -376,13 +407,13 @@ async function cutEachAlone() {
     labelHeads();
   }
   const trained = three(softmax(runs[0].logits, temperature())[token]);
-  say(`On each map: what “${named(token)}” keeps of its ${trained} when that head alone is cut.`);
+  $("found").textContent = `On each map: what “${named(token)}” keeps of its ${trained} when that head alone is cut.`;
 }
 
 // --- what can be pressed --------------------------------------------------------------------------------------------
 
 $("load").querySelector("button").onclick = load;
-$("begin").onchange = () => { write.turn = null; beginWith($("begin").value); read(); };
+$("begin").onchange = () => { write.turn = null; undo(); beginWith($("begin").value); read(); };
 $("text").oninput = () => { write.turn = null; read(); };
 $("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNextAgain(); remember(); };
 $("one").onclick = () => write(1);
@@ -393,10 +424,15 @@ $("back").onclick = () => {
   if (tokens.length > 1) tokens.pop();
   rewritten();
 };
-$("mend").onclick = () => { cuts.clear(); control.clear(); chosen = false; changed(); };
+$("mend").onclick = () => { undo(); changed(); };
 $("draw").onclick = () => { chosen = false; drawControl(true); changed(); };
 $("alone").onclick = cutEachAlone;
-for (const radio of document.querySelectorAll("[name=replace]")) radio.onchange = changed;
+for (const radio of document.querySelectorAll("[name=replace]")) radio.onchange = () => {
+  const again = $("found").textContent !== ""; // to compare zeros with the mean
+  changed();
+  if (again) cutEachAlone();
+};
 $("large").onpointermove = $("large").onpointerdown = point;
+$("large").onpointerleave = () => { pin(...pinned); if (runs) showLarge(); };
 $("large").onkeydown = walk;
 addEventListener("hashchange", () => { if (ask && location.hash !== writeAddress.last) readAddress(); });
