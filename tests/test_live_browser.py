@@ -259,8 +259,8 @@ def test_a_pressed_token_stays_in_the_sentence(page):
 
 def test_a_row_that_is_pressed_while_something_is_computed_waits_for_it(page):
     errors = len(page.errors)
-    page.evaluate("press('4.2', false); document.querySelector('#next tbody button').click();")
-    assert page.evaluate("think.busy !== null")
+    pressed = "press('4.2', false); document.querySelector('#next tbody button').click()"
+    assert page.evaluate(f"() => {{ {pressed}; return think.busy !== null; }}")
     assert found(page)[:2] == pytest.approx([0.772, 0.014], abs=0.05)
     assert page.locator("#next [aria-pressed=true]").count() == 1
     assert len(page.errors) == errors
