@@ -354,7 +354,8 @@ def test_the_address_keeps_the_token_in_sight_and_another_beginning_none_of_the_
     page.locator("#next").get_by_role("button", name="b", exact=True).click()
     head(page, "4.2").click()
     page.wait_for_function("location.hash.includes('token=')")
-    page.evaluate("hash => { location.hash = hash + '&again'; }", page.evaluate("location.hash"))
+    page.evaluate("() => { followed = null; location.hash += '&again'; }")
+    page.wait_for_function("followed !== null")
     found(page)
     assert page.locator("#next [aria-pressed=true]").inner_text() == "b"
     page.get_by_label("Begin with").select_option("a bracket")
