@@ -153,6 +153,8 @@ def test_words_that_were_only_searched_for_are_said_back(monkeypatch, capsys):
     monkeypatch.setattr(diagnosis, "patient", lambda n: patient(n, steps=STEPS))
     diagnose("15.04", "the encoder has no positions")
     assert capsys.readouterr().out.startswith("15.04 right, if this is what you mean: with a cache, positions start")
+    diagnose("15.02", "no_shift")
+    assert capsys.readouterr().out.startswith("15.02 right: ")
     diagnose("15.06", "loss")
     assert "says too little" in capsys.readouterr().out
     diagnose("15.14", "scores are not divided by the square root of d")

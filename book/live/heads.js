@@ -248,13 +248,13 @@ function show() {
 
 /** What a head is called, and what is left with it alone cut, if that was asked of what is shown. */
 function labelHeads() {
-  const left = alone?.of === question() ? alone.left : {};
-  if (alone?.of !== question()) $("found").textContent = "";
+  const left = alone?.of === question() ? alone.left : null;
+  if (!left) $("found").textContent = "";
   for (const name of allHeads()) {
     const [l, h] = name.split("."), head = $(`head-${name}`);
-    head.querySelector(".left").textContent = (left[name] ?? "").replace("0.", ".");
+    head.querySelector(".left").textContent = (left?.[name] ?? "").replace("0.", ".");
     head.ariaLabel = `Layer ${l}, head ${h}${control.has(name) ? ", control" : ""}` +
-      (left[name] ? `; with it alone cut, ${left[name]}` : "");
+      (left?.[name] ? `; with it alone cut, ${left[name]}` : "");
   }
 }
 
@@ -398,12 +398,12 @@ const question = () => String([subject(), temperature(), picked("replace"), ...t
 async function cutEachAlone() {
   await think.busy;
   const token = subject(), of = question(), left = {};
+  alone = { of, left };
   $("found").textContent = `Cutting each head alone, for “${named(token)}” …`;
   for (const name of allHeads()) {
     const [{ logits }] = await ask({ tokens: [...tokens], cuts: [byLayer(new Set([name]))], replaceBy: picked("replace") });
     if (question() !== of) return; // something else was asked meanwhile
     left[name] = three(softmax(logits, temperature())[token]);
-    alone = { of, left };
     labelHeads();
   }
   const trained = three(softmax(runs[0].logits, temperature())[token]);

@@ -71,9 +71,11 @@ def _shrunk(
 def _is_alike(candidate: Case, case: Case) -> bool:
     """Is what was promised of the numbers still so: that they are positive, that rows sum to one?"""
     pairs = [(x, y) for x, y in zip(candidate, case, strict=True) if _is_float(y)]
-    return all(
-        (not (y > 0).all() or bool((x > 0).all())) and (not _sums_to_one(y) or _sums_to_one(x)) for x, y in pairs
-    )
+    return all(holds(x) for x, y in pairs for holds in (_is_positive, _sums_to_one) if holds(y))
+
+
+def _is_positive(x: np.ndarray) -> bool:
+    return bool((x > 0).all())
 
 
 def _sums_to_one(x: np.ndarray) -> bool:

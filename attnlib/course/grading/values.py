@@ -120,9 +120,7 @@ def bare(value: Any) -> Any:
         return {bare(key): bare(part) for key, part in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
         return np.asarray(value)
-    if isinstance(value, Fraction | Decimal):
-        return float(value)
-    plain = value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str)
+    plain = value is None or value is Ellipsis or type(value) in (bool, int, float, complex, str, Fraction, Decimal)
     if plain or isinstance(value, np.generic) or (is_tensor(value) and type(value).__module__.startswith("torch")):
         return value
     raise TypeError(kind_of(value))

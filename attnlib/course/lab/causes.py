@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["CAUSES", "Cause", "named"]
+__all__ = ["CAUSES", "Cause", "as_name", "named"]
 
 
 class Cause(NamedTuple):
@@ -95,15 +95,23 @@ CAUSES: dict[str, Cause] = {
 }
 
 
+def as_name(words: str) -> str:
+    """What names of causes are compared with.
+
+    >>> as_name("No_shift.")
+    'no shift'
+    """
+    return " ".join(words.lower().replace("_", " ").split()).strip(" .")
+
+
 def named(words: str) -> list[str]:
     """The causes that ``words`` may mean, best first: a name as it stands, or whose words occur most.
 
     >>> named("The target is not shifted right"), named("guessed axis"), named("tired")
     (['no shift'], ['guessed axis'], [])
     """
-    said = " ".join(words.lower().replace("_", " ").split()).strip(" .")
-    if said in CAUSES:
-        return [said]
+    if (name := as_name(words)) in CAUSES:
+        return [name]
     hits = {name: len(re.findall(cause.words, words.lower())) for name, cause in CAUSES.items()}
     most = max(hits.values())
     return [name for name, count in hits.items() if count == most > 0]

@@ -6,7 +6,7 @@ import re
 import textwrap
 from types import EllipsisType
 
-from attnlib.course.lab.causes import CAUSES, named
+from attnlib.course.lab.causes import CAUSES, as_name, named
 from attnlib.course.lab.chart import PATIENTS
 from attnlib.course.lab.experiments import EXPERIMENTS
 from attnlib.course.lab.ward import patient
@@ -46,11 +46,12 @@ def _answer(case: str, n: int, said: str) -> str:
     if len(meant) > 1:
         return f"{case} could mean {' or '.join(meant)}. Say which."
     [guess], one = meant, patient(n)
-    if guess != said.lower().strip(" .") and guess != "nothing" and len(said.split()) < 3:
+    by_name = guess == as_name(said)
+    if not by_name and guess != "nothing" and len(said.split()) < 3:
         return f"{case} says too little. Say in a sentence what is wrong, or give a name from the list of causes."
     if guess == PATIENTS[n].cause:
         # words are only searched for; whether they mean this, their author knows
-        sure = "right" if guess == said.lower().strip(" .") else "right, if this is what you mean"
+        sure = "right" if by_name else "right, if this is what you mean"
         return f"{case} {sure}: {CAUSES[guess].sentence}."
     for name, ask in EXPERIMENTS.items():
         would_find = name in CAUSES[guess].found_by
