@@ -552,6 +552,20 @@ def test_the_first_difference_is_the_smallest_part_that_holds_it():
         first_difference(model, lambda x: x, x)
 
 
+def test_no_difference_is_rounding_or_nan_on_both_sides():
+    model, x = nn.Sequential(nn.Linear(3, 3), nn.Tanh()), torch.randn(2, 3)
+    other = deepcopy(model)
+    other[0].weight.data *= 1 + 3e-6
+    assert first_difference(model, other, x)
+    assert not first_difference(model, other, x, tolerance=1e-7)
+    assert not first_difference(model.double(), other.double(), x.double())  # no rounding there
+    model[0].bias.data[0] = other[0].bias.data[0] = torch.nan
+    other[0].weight.data = model[0].weight.data.clone()
+    assert first_difference(model, other, x.double())
+    other[0].bias.data[0] = 0
+    assert not first_difference(model, other, x.double())
+
+
 def test_gradients_of_what_is_expected_frozen_or_infinite():
     assert gradients(Parts("unused"), tokens(), expect_zero=["unused.*"])
     frozen = Parts("detached")
