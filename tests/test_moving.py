@@ -8,13 +8,14 @@ import re
 import numpy as np
 import pytest
 import torch
+from ipywidgets import FloatLogSlider, interactive
 from PIL import Image
 
 from publish.lessons import sliders
 from publish.lessons.build import COURSE
 from publish.lessons.cells import Cell
 from publish.lessons.lessons import LessonError, sources
-from publish.lessons.sliders import needed, slider, start
+from publish.lessons.sliders import controls_of, needed, slider
 
 MOVING = [
     pytest.param(one, id=f"{one.lesson.number}-{one.cell.moving['name']}") for one in sliders.moving_figures(COURSE)
@@ -64,11 +65,12 @@ def test_a_static_figure_stands_beside_it(moving):
 @pytest.mark.parametrize("moving", [param for param in MOVING if param.values[0].lesson.number not in TRAINED])
 def test_the_pictures_are_what_the_lesson_draws(moving):
     data = data_of(moving)
-    function, controls = slider(sources(moving.lesson), moving.place)
-    axes = sliders.steps(moving.cell, controls, start(function, controls))
+    found = slider(sources(moving.lesson), moving.place)
+    axes = sliders.steps(moving.cell, controls_of(found))
+    assert data["controls"] == [{key: axis[key] for key in ("label", "shown", "at", "choice")} for axis in axes]
     every = list(sliders.combinations(axes))
     for at in (0, len(every) // 2, len(every) - 1):
-        picture = function(**every[at])
+        picture = found.f(**every[at])
         assert picture.alt == data["alts"][at]
         stored = Image.open(io.BytesIO(base64.b64decode(data["pictures"][at]))).convert("L")
         drawn = Image.open(io.BytesIO(picture.png())).convert("L").resize(stored.size, Image.Resampling.LANCZOS)
@@ -86,11 +88,34 @@ def test_an_edit_in_the_code_that_it_needs_makes_a_page_stale():
 
 def test_controls_are_thinned_and_too_many_pictures_refused():
     cell = Cell("code", "", moving={"name": "a", "h": 3, "word": ["b"]})
-    axes = sliders.steps(cell, {"h": (0, 10), "word": {"b": 1, "c": 2}}, {"h": 9, "word": 1})
+    found = interactive(lambda h=9, word=1: None, h=(0, 10), word={"b": 1, "c": 2})
+    axes = sliders.steps(cell, controls_of(found))
     assert [axis["values"] for axis in axes] == [[0, 5, 10], [1]]
     assert [(axis["at"], axis["choice"]) for axis in axes] == [(2, False), (0, False)]
+    found = interactive(lambda h, g: None, h=(1, 20), g=(1, 20))
     with pytest.raises(LessonError, match="moving: a makes 400 pictures"):
-        sliders.steps(Cell("code", "", moving={"name": "a"}), {"h": (1, 20), "g": (1, 20)}, {"h": 1, "g": 1})
+        sliders.steps(Cell("code", "", moving={"name": "a"}), controls_of(found))
+
+
+def test_every_kind_of_control_has_its_positions():
+    def turn(flag=True, said="a", share=0.5, place=1000, power=150.0, word="c", number=4):
+        pass
+
+    controls = {"flag": True, "said": "a", "share": (0.0, 1.0, 0.25), "place": (900, 1100, 100)}
+    controls |= {"power": FloatLogSlider(150, min=1, max=3, step=1), "word": ["b", "c"], "number": [2, 4]}
+    axes = sliders.steps(
+        Cell("code", "", moving={"name": "a", "place": 2, "share": 2}), controls_of(interactive(turn, **controls))
+    )
+    assert [(axis["values"], axis["shown"][axis["at"]]) for axis in axes] == [
+        ([False, True], "True"),
+        (["a"], "a"),
+        ([0.0, 1.0], "0"),
+        ([900, 1100], "900"),
+        ([10, 100, 1000], "100"),
+        (["b", "c"], "c"),
+        ([2, 4], "4"),
+    ]
+    assert all(type(one) is int for one in axes[3]["values"])
 
 
 @pytest.fixture(scope="module")

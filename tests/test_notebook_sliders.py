@@ -6,15 +6,15 @@ import contextlib
 import io
 from typing import Any
 
-import ipywidgets
 import pytest
 import torch
+from ipywidgets import FloatLogSlider, SelectionSlider, Text, Widget, interactive
 
 import attnlib.training
 from attnlib.plotting import Picture
 from publish.lessons.build import COURSE
 from publish.lessons.lessons import sources
-from publish.lessons.sliders import slider, start
+from publish.lessons.sliders import controls_of, slider
 
 LESSONS = {lesson.number: lesson for lesson in COURSE.lessons()}
 SLIDERS = [
@@ -30,20 +30,15 @@ OTHER_WORDS = {
 }
 
 
-def ends(control: Any, number: str) -> tuple[Any, Any]:
+def ends(control: Widget, number: str) -> tuple[Any, Any]:
     """Two values of a control that lie far from each other."""
-    if isinstance(control, str):
-        return control, OTHER_WORDS[number]
-    if isinstance(control, tuple) and len(control) in (2, 3) and not isinstance(control[0], str):
-        return control[0], control[1]
-    if isinstance(control, ipywidgets.FloatLogSlider):
+    if isinstance(control, Text):
+        return control.value, OTHER_WORDS[number]
+    if isinstance(control, FloatLogSlider):
         return control.base**control.min, control.base**control.max
-    if isinstance(control, ipywidgets.SelectionSlider):
+    if isinstance(control, SelectionSlider):
         return control.options[0], control.options[-1]
-    if isinstance(control, ipywidgets.Widget):
-        return control.min, control.max
-    values = list(control.values() if isinstance(control, dict) else control)
-    return values[0], values[-1]
+    return control.min, control.max
 
 
 def shown(function: Any, values: dict[str, Any]) -> object:
@@ -69,19 +64,20 @@ def hasty(monkeypatch):
 
 @pytest.mark.parametrize(("number", "place"), SLIDERS)
 def test_every_slider_moves_what_it_shows(number, place, hasty):
-    function, controls = slider(sources(LESSONS[number]), place)
-    assert_each_control_moves(number, function, controls)
+    assert_each_control_moves(number, slider(sources(LESSONS[number]), place))
 
 
-def assert_each_control_moves(number: str, function: Any, controls: dict[str, Any]) -> None:
+def assert_each_control_moves(number: str, found: interactive) -> None:
     """With the others as the lesson sets them, or all low, or all high, each control must change what is shown."""
+    controls = controls_of(found)
     both = {name: ends(control, number) for name, control in controls.items()}
-    stands = (start(function, controls), *({name: pair[side] for name, pair in both.items()} for side in (0, 1)))
+    start = {name: control.value for name, control in controls.items()}
+    stands = (start, *({name: pair[side] for name, pair in both.items()} for side in (0, 1)))
     for name, (low, high) in both.items():
-        moves = (shown(function, at | {name: low}) != shown(function, at | {name: high}) for at in stands)
+        moves = (shown(found.f, at | {name: low}) != shown(found.f, at | {name: high}) for at in stands)
         assert any(moves), f"lesson {number}: {name} from {low} to {high} changes nothing that is shown"
 
 
 def test_a_slider_that_moves_nothing_is_noticed():
     with pytest.raises(AssertionError, match="back from 0 to 7 changes nothing"):
-        assert_each_control_moves("09", lambda back=1, ahead=1: ahead, {"ahead": (0, 7), "back": (0, 7)})
+        assert_each_control_moves("09", interactive(lambda back=1, ahead=1: ahead, ahead=(0, 7), back=(0, 7)))

@@ -22,6 +22,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from ipywidgets import Checkbox, FloatLogSlider, Text, Widget, interactive
 from PIL import Image
 
 from attnlib.plotting.picture import SCREEN_DPI
@@ -47,12 +48,12 @@ def needed(cells: Sequence[Cell], place: int) -> list[str]:
     return chosen[::-1]
 
 
-def slider(cells: Sequence[Cell], place: int) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Run what the slider at ``place`` needs; its function, and its controls as `interact` was given them."""
-    caught: list[tuple[Callable[..., Any], dict[str, Any]]] = []
+def slider(cells: Sequence[Cell], place: int) -> interactive:
+    """Run what the slider at ``place`` needs; its function and its controls, as JupyterLab would show them."""
+    caught: list[interactive] = []
 
     def interact(**controls: Any) -> Callable[..., Any]:
-        return lambda function: caught.append((function, controls)) or function
+        return lambda function: caught.append(interactive(function, **controls)) or function
 
     space: dict[str, Any] = {"__name__": "slider"}
     quiet = mock.patch.dict("os.environ", TQDM_DISABLE="1")
@@ -63,13 +64,9 @@ def slider(cells: Sequence[Cell], place: int) -> tuple[Callable[..., Any], dict[
     return found
 
 
-def start(function: Callable[..., Any], controls: dict[str, Any]) -> dict[str, Any]:
-    """Where the controls stand at first."""
-    defaults = {name: p.default for name, p in inspect.signature(function).parameters.items()}
-    return {
-        name: defaults[name] if defaults[name] is not inspect.Parameter.empty else getattr(control, "value", control)
-        for name, control in controls.items()
-    }
+def controls_of(found: interactive) -> dict[str, Widget]:
+    """The control of each of its function's arguments."""
+    return dict(zip(inspect.signature(found.f).parameters, found.kwargs_widgets, strict=True))
 
 
 @dataclass(frozen=True)
@@ -106,9 +103,9 @@ class Moving:
         cells, dtype, threads = sources(self.lesson), torch.get_default_dtype(), torch.get_num_threads()
         torch.set_num_threads(1)  # as lessons are built: two are slower than one where something else runs
         try:
-            function, controls = slider(cells, self.place)
-            axes = steps(self.cell, controls, start(function, controls))
-            drawn = [function(**values) for values in combinations(axes)]
+            found = slider(cells, self.place)
+            axes = steps(self.cell, controls_of(found))
+            drawn = [found.f(**values) for values in combinations(axes)]
         finally:
             torch.set_default_dtype(dtype)  # lessons that train in double precision set another
             torch.set_num_threads(threads)
@@ -173,60 +170,55 @@ def combinations(axes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     return (dict(zip(names, values, strict=True)) for values in itertools.product(*(a["values"] for a in axes)))
 
 
-def steps(cell: Cell, controls: dict[str, Any], at: dict[str, Any]) -> list[dict[str, Any]]:
+def steps(cell: Cell, controls: dict[str, Widget]) -> list[dict[str, Any]]:
     """The controls as the page has them: their values, how these are written, and where each stands at first."""
-    axes = [_axis(name, control, cell.moving.get(name), at[name]) for name, control in controls.items()]
+    axes = [_axis(name, control, cell.moving.get(name)) for name, control in controls.items()]
     count = int(np.prod([len(axis["values"]) for axis in axes]))
     if count > MOST:
         raise LessonError(f"moving: {cell.moving['name']} makes {count} pictures; at most {MOST}.")
     return axes
 
 
-def _axis(name: str, control: Any, wanted: int | list | None, at: Any) -> dict[str, Any]:
-    named = control if isinstance(control, dict) else None
-    values = list(named.values()) if named else _values(control)
+def _axis(name: str, control: Widget, wanted: int | list | None) -> dict[str, Any]:
+    named = _positions(control)
     if isinstance(wanted, list):
-        values = [named[one] for one in wanted] if named else wanted
-    elif isinstance(wanted, int) and wanted < len(values):
-        values = [values[round(i)] for i in np.linspace(0, len(values) - 1, wanted)]
+        named = {_written(one): named.get(_written(one), one) for one in wanted}
+    elif wanted is not None and wanted < len(named):
+        rows = list(named.items())
+        named = dict(rows[round(i)] for i in np.linspace(0, len(rows) - 1, wanted))
+    values, choice = list(named.values()), not all(map(_is_number, named.values()))
+    if choice:
+        at = values.index(control.value) if control.value in values else 0
+    else:
+        at = int(np.argmin([abs(value - control.value) for value in values]))
     return {
         "name": name,
-        "label": getattr(control, "description", "") or name.replace("_", " "),
+        "label": control.description.replace("_", " "),
         "values": values,
-        "shown": [_written(value, named) for value in values],
-        "at": _nearest(values, at),
-        "choice": not _is_number(values[0]),
+        "shown": list(named),
+        "at": at,
+        "choice": choice,
     }
 
 
-def _values(control: Any) -> list[Any]:
-    """What a control of `interact` can be set to; of a text box, what it holds."""
-    if isinstance(control, bool):
-        return [False, True]
-    if isinstance(control, tuple) and isinstance(control[0], int | float):
-        low, high, step = (*control, 1 if all(isinstance(end, int) for end in control) else 0.1)[:3]
-        values = low + step * np.arange(round((high - low) / step) + 1)
-        return [value.item() if isinstance(step, int) else round(value.item(), 6) for value in values]
+def _positions(control: Widget) -> dict[str, Any]:
+    """What a control can be set to, by how it is written; of a text box, what it holds."""
+    if isinstance(control, Text):
+        return {control.value: control.value}
+    if isinstance(control, Checkbox):
+        return {"False": False, "True": True}
     if hasattr(control, "options"):
-        return list(control.options)
-    if hasattr(control, "base"):
-        powers = np.arange(control.min, control.max + control.step / 2, control.step)
-        return [round(control.base**power, 6) for power in powers.tolist()]
-    return [control] if isinstance(control, str) else list(control)
+        options = control.options
+        return options if isinstance(options, dict) else {_written(one): one for one in options}
+    values = np.arange(control.min, control.max + control.step / 2, control.step)
+    values = control.base**values if isinstance(control, FloatLogSlider) else values
+    return {_written(one): type(control.value)(one) for one in values.round(6)}
 
 
-def _written(value: Any, named: dict[str, Any] | None) -> str:
-    if named:
-        return next(key for key, one in named.items() if one is value)
-    if isinstance(value, str):
-        return value
-    return f"{value:.3g}" if isinstance(value, float) and abs(value) < 100 else str(round(value))
-
-
-def _nearest(values: list[Any], at: Any) -> int:
-    if _is_number(at):
-        return int(np.argmin([abs(value - at) for value in values]))
-    return next((i for i, value in enumerate(values) if value is at or np.array_equal(value, at)), 0)
+def _written(value: Any) -> str:
+    if not _is_number(value):
+        return str(value)
+    return f"{value:.3g}" if abs(value) < 100 else str(round(value))
 
 
 def _is_number(value: Any) -> bool:
