@@ -55,7 +55,7 @@ def _mask_cases(rng):
         seen = np.zeros(n, dtype=bool)
         seen[names] = True
         cases.append((rng.normal(size=n), seen))
-    return cases
+    return [*cases, (rng.normal(size=n) - 150, seen)]  # below any number that one would hide by, but for minus infinity
 
 
 EXERCISES = [
@@ -282,6 +282,11 @@ EXERCISES = [
                 "scores times mask",
                 lambda scores, seen: masked_softmax(scores * ~seen),
                 "You set the hidden scores to zero, and exp(0) is 1. Set them to minus infinity.",
+            ),
+            Misconception(
+                "hidden by a number",
+                lambda scores, seen: masked_softmax(np.where(seen, -100.0, scores)),
+                "You hid by a number, and these scores lie below it. Only minus infinity is below all.",
             ),
             Misconception(
                 "weights times mask",

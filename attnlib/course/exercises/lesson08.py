@@ -97,9 +97,13 @@ def _first_row_doubled(x):
     return x * np.where(np.arange(len(x)) == 0, 2, 1)[:, None]
 
 
+def _second_row_doubled(x):
+    return x * np.where(np.arange(len(x)) == 1, 2, 1)[:, None]
+
+
 def _functions(rng):
     functions = (_attend, _attend_before, _mean_everywhere, _with_places, _running_sum, _backwards)
-    functions += (_last_row_doubled, _first_row_doubled)
+    functions += (_last_row_doubled, _first_row_doubled, _second_row_doubled)
     return [(f, rng.normal(size=(5, 4)), np.array([2, 0, 1, 4, 3])) for f in functions]
 
 
@@ -364,7 +368,14 @@ EXERCISES = [
             Misconception(
                 "of the set",
                 lambda f, x, order: bool(np.allclose(f(x[order]).sum(axis=0), f(x).sum(axis=0))),
-                "You compared sums over the rows. They can agree while the rows do not.",
+                "You compared what does not see the order, such as sums over the rows or sorted rows. That can agree "
+                "while the rows do not.",
+            ),
+            Misconception(
+                "first and last row",
+                lambda f, x, order: bool(np.allclose(f(x[order])[[0, -1]], f(x)[order][[0, -1]])),
+                "You compared the first row and the last. One of the functions treats those two alike, and not what "
+                "lies between them.",
             ),
             Misconception(
                 "always",

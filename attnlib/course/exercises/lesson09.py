@@ -26,7 +26,7 @@ def _hidden_is_large(rng):
     scores, mask = _random_case(rng)
     mask[0], mask[4] = [True, True, False, False, True, False], [True, False, True, True, False, True]
     scores[0, 2], scores[4, 3] = 1000, 1000
-    scores[3, mask[3]] -= 1000
+    scores[3, mask[3]] -= 100_000
     return scores, mask
 
 
@@ -208,7 +208,7 @@ EXERCISES = [
             Misconception(
                 "zero where hidden",
                 lambda scores, mask: _hidden_afterwards(np.where(mask, scores, 0), mask),
-                "Right, as long as scores are small. Where all that may be seen is near -1000, its exponentials "
+                "Right, as long as scores are small. Where all that may be seen is near -100,000, its exponentials "
                 "vanish, unless the largest of them is subtracted first. If you put 0 where a score is hidden, that 0 "
                 "was the largest: put -np.inf there. If you cut the scores off instead, subtract.",
             ),
