@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
-from attnlib.data.reversal import Reversal, reversal
+from attnlib.data.reversal import Reversal, copying, reversal
 from attnlib.decoding import greedy
 from attnlib.nn import Seq2Seq, shift_right
 from attnlib.training import fit, warmup_cosine
@@ -19,6 +19,7 @@ from studies.tables import per_cent, table
 SEEDS, STEPS, RATE, BATCH = range(5), 240, 8.5e-3, 96
 LETTERS = {"n_symbols": 26, "distinct": True}
 LENGTHS = (2, 6, 10, 14, 20)
+PLACES = range(1, 11)
 
 HEAD = f"""\
 # One vector, or attention: five seeds each
@@ -35,8 +36,8 @@ words, one number a seed. Guessing gets 4. Unless something else is said: a GRU,
 def page() -> str:
     """All tables, as Markdown."""
     torch.set_default_dtype(torch.float64)
-    with tqdm(total=90, desc="networks") as bar:
-        return "\n".join([HEAD, size_or_time(bar), weights(bar), cells(bar)])
+    with tqdm(total=125, desc="networks") as bar:
+        return "\n".join([HEAD, size_or_time(bar), weights(bar), cells(bar), practice(bar)])
 
 
 def size_or_time(bar: tqdm) -> str:
@@ -49,6 +50,7 @@ def size_or_time(bar: tqdm) -> str:
         "twice the vector, half the rate": {"d_model": 136, "rate": RATE / 2},
         "twice the vector, twice the steps": {"d_model": 136, "steps": 2 * STEPS},
         "attention, states of 64": {"attend": "bahdanau"},
+        "attention, four times the steps": {"attend": "bahdanau", "steps": 4 * STEPS},
     }
     lengths = (4, 10, 20)
     rows = [["", "parameters", *(f"{n} letters" for n in lengths)], [":---"] + 4 * ["---:"]]
@@ -84,19 +86,51 @@ def weights(bar: tqdm) -> str:
 def cells(bar: tqdm) -> str:
     """The plain cell and the LSTM beside the GRU, with one vector and with attention."""
     rows = [["cell", "joined by", *(f"{n} letters" for n in LENGTHS)], 2 * [":---"] + len(LENGTHS) * ["---:"]]
-    for cell, name in {"rnn": "plain cell", "gru": "GRU", "lstm": "LSTM"}.items():
+    kinds = {"plain cell": ("rnn", STEPS), "GRU": ("gru", STEPS), "LSTM": ("lstm", STEPS)}
+    for name, (cell, steps) in (kinds | {"LSTM, four times the steps": ("lstm", 4 * STEPS)}).items():
         for way, options in {"one vector": {"d_model": 68}, "attention": {"attend": "bahdanau"}}.items():
-            rows.append([name, way, *right([trained(seed, bar, cell=cell, **options) for seed in SEEDS], LENGTHS)])
+            models = [trained(seed, bar, cell=cell, steps=steps, **options) for seed in SEEDS]
+            rows.append([name, way, *right(models, LENGTHS)])
     return f"## Three cells\n\n{table(rows)}"
 
 
-def trained(seed: int, bar: tqdm, *, steps: int = STEPS, rate: float = RATE, **options: object) -> Seq2Seq:
-    """A network as lesson 05 trains it."""
+def practice(bar: tqdm) -> str:
+    """Which letters of ten one vector keeps, when first steps are practised most and when all are practised alike."""
+    rows = [["task", "trained on words of", *map(str, PLACES)], 2 * [":---"] + len(PLACES) * ["---:"]]
+    for name, task in {"backwards": reversal, "copying": copying}.items():
+        for n_letters in ("1 to 10 letters", "10 letters"):
+            shortest = int(n_letters.split()[0])
+            models = [trained(seed, bar, task=task, shortest=shortest, d_model=68) for seed in SEEDS]
+            shares = torch.stack([_by_place(model, task) for model in models]).median(0).values
+            rows.append([name, n_letters, *(f"{100 * share:.0f}" for share in shares)])
+    says = "The letters before are given right. The median of five seeds, by the letter's place in the source:"
+    return f"## What is practised\n\n{says}\n\n{table(rows)}"
+
+
+def _by_place(model: Seq2Seq, task: Callable[..., Reversal]) -> Tensor:
+    """The share of right letters at each place of the source, of 1,000 words of ten letters."""
+    new = task(1000, len(PLACES), seed=(99, len(PLACES), 0), **LETTERS)
+    with torch.no_grad():
+        wrote = model(new.source, None, shift_right(new.target)).logits.argmax(-1)
+    return (wrote == new.target).double().mean(0)[new.alignment[0]]
+
+
+def trained(
+    seed: int,
+    bar: tqdm,
+    *,
+    task: Callable[..., Reversal] = reversal,
+    shortest: int = 1,
+    steps: int = STEPS,
+    rate: float = RATE,
+    **options: object,
+) -> Seq2Seq:
+    """A network as lesson 05 trains it, on words of ``shortest`` to ten letters."""
     torch.manual_seed(seed)
     model = Seq2Seq(30, 30, **options)
 
     def batch(step: int) -> Reversal:
-        return reversal(BATCH, 1 + step % 10, seed=(seed, step), **LETTERS)
+        return task(BATCH, shortest + step % (11 - shortest), seed=(seed, step), **LETTERS)
 
     fit(model, batch, loss, steps=steps, lr=rate, schedule=warmup_cosine(30, steps), progress=False)
     bar.update()

@@ -404,6 +404,15 @@ def test_claim_26_forgetting_is_a_setting_of_the_gates():
     assert _first_against_last(gru) > 0.5
 
 
+def test_claim_26_what_is_written_first_is_kept_best_unless_all_is_practised_alike():
+    rows = Study(NOTEBOOKS.parent / "studies" / "recurrent.md").rows("What is practised")
+    kept = {(task, letters): [float(share) for share in shares] for task, letters, *shares in rows}
+    for task, first, last in (("backwards", -1, 0), ("copying", 0, -1)):  # by place in the source
+        mixed, alike = kept[task, "1 to 10 letters"], kept[task, "10 letters"]
+        assert mixed[first] == max(mixed) > mixed[last] + 20
+        assert min(alike[first], alike[last]) > sorted(alike)[5]
+
+
 def test_claim_27_one_token_at_a_time_gives_the_logits_of_all_at_once():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).double().eval()
