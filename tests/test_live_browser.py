@@ -362,6 +362,31 @@ def test_the_address_keeps_the_token_in_sight_and_another_beginning_none_of_the_
     assert found(page)[1:] == [None, None]
 
 
+def test_begin_again_gives_back_the_text_and_undoes_what_was_set(page):
+    text = page.locator("#text").input_value()
+    head(page, "4.2").click()
+    page.get_by_label("its mean over this text").check()
+    page.get_by_label("look").check()
+    page.locator("#text").fill("mean")
+    page.get_by_role("button", name="Begin again").click()
+    assert found(page)[1:] == [None, None]
+    assert page.locator("#text").input_value() == text
+    assert page.evaluate("[picked('press'), picked('replace')]") == ["cut", "zero"]
+    assert page.get_by_role("button", name="Draw another control").is_disabled()
+
+
+def test_what_each_leaves_alone_says_what_it_is_when_it_comes_back(page):
+    page.get_by_role("button", name="Cut each alone").click()
+    said = page.locator("#found")
+    page.wait_for_function("document.getElementById('found').textContent.startsWith('On each map')")
+    assert said.inner_text() == "On each map: “b” with zeros for that head alone; as trained, 0.772."
+    text = page.locator("#text").input_value()
+    for typed in ("mean", text):
+        page.locator("#text").fill(typed)
+        found(page)
+    assert "as trained, 0.772" in said.inner_text()
+
+
 @pytest.mark.parametrize("seen", SEEN)
 def test_everybody_can_use_it(browser, book, seen):
     with opened(browser, seen) as tab:

@@ -1,30 +1,33 @@
 // The page on which heads are cut: what it shows, and what happens when something is pressed.
 
+// A text, and what to ask of it: each question, and how to answer it here.
 const BEGINNINGS = {
-  "a made-up word": [
-    "zorblax : float\n    The zorblax of the model.\nfoo : int\n    The foo. Only used if zor",
-    "“zorblax” is made up. The text ends within its third mention, after “zor”, and the likeliest next token is “b”, as " +
-    "in the first two. Where would a head have to look, to know that? Point at heads, and see where the orange lies. " +
-    "Does the model need one head? Cut one, look, press it again to put it back, and try the next. When you have found " +
-    "one, press “b” in the table, to keep it in sight. Then write “baxlzor”, the same letters in another order, instead " +
-    "of the first two “zorblax”. Does it still write “b”, and does the head still matter? And can you take “b” away " +
-    "without touching layer 4?",
-  ],
-  "a repeated list": [
-    "mean, variance, kurtosis, skew, mean, variance, kur",
-    "Is the second “kurtosis” copied from the first, or would the model finish the word anyway? Delete the first and " +
-    "see. Then ask how much of the difference a single head can take away.",
-  ],
-  "a docstring": [
-    "Compute the mean along the specified axis.\n\nParameters\n----------\na :",
-    "The model has read a lot of text like this. Is there one head that this answer needs? Say how low you would have to " +
-    "see it fall before you call a head needed.",
-  ],
-  "a bracket": [
-    "The mean (or the average of the values",
-    "A bracket is open. Which head, replaced by zeros, leaves least of the answer? Put its mean there instead. Does " +
-    "the bracket still need this head more than any other?",
-  ],
+  "a made-up word": ["zorblax : float\n    The zorblax of the model.\nfoo : int\n    The foo. Only used if zor", {
+    "Where would a head have to look?":
+      "“zorblax” is made up. The text ends within its third mention, after “zor”, and the likeliest next token is “b”, as " +
+      "in the first two. Look at heads, and see where the orange lies.",
+    "Does the model need one head?":
+      "Press “b” in the table, so that the page keeps to it. Cut a head, see what is left, press it again to put it back, " +
+      "and try the next; or let the page cut each alone.",
+    "Is it this word that it copies?":
+      "Write “baxlzor”, the same letters in another order, instead of the first two “zorblax”. Does it still say “b”, and " +
+      "does the head still matter?",
+    "Does it take that head?": "Begin again. Can you bring “b” below 0.1 without touching the layer of that head?",
+  }],
+  "a repeated list": ["mean, variance, kurtosis, skew, mean, variance, kur", {
+    "Is the second “kurtosis” copied from the first?":
+      "Or would the model finish the word anyway? Press “t” in the table, delete the first “kurtosis”, and see.",
+    "How much of that is one head?": "Begin again. How near to the same can you come by cutting a single one?",
+  }],
+  "a docstring": ["Compute the mean along the specified axis.\n\nParameters\n----------\na :", {
+    "Is there one head that this answer needs?":
+      "The model has read a lot of text like this. Say first how low you would have to see it fall before you call a " +
+      "head needed; then cut each alone.",
+  }],
+  "a bracket": ["The mean (or the average of the values", {
+    "Which head, replaced by zeros, leaves least of the answer?": "A bracket is open. Cut each alone.",
+    "Does the bracket need this head more than any other?": "Put the mean in its place, and look again.",
+  }],
 };
 const ARMS = ["trained", "cut", "control"];
 const SCRIPT = document.currentScript.src;
@@ -91,6 +94,7 @@ async function think() {
 }
 
 const picked = (name) => document.querySelector(`[name=${name}]:checked`).value;
+const pick = (name, value) => { document.querySelector(`[name=${name}][value=${value}]`).checked = true; };
 const nameOf = (l, h) => `${l}.${h}`;
 const byLayer = (heads) => Array.from({ length: config.n_layer }, (_, l) => inLayer(heads, l));
 const inLayer = (heads, l) => [...Array(config.n_head).keys()].filter((h) => heads.has(nameOf(l, h)));
@@ -160,7 +164,8 @@ function read() {
 function beginWith(name) {
   $("begin").value = name;
   followed = null;
-  $("question").textContent = BEGINNINGS[name][1];
+  $("questions").replaceChildren(...Object.entries(BEGINNINGS[name][1]).map(([question, how], i) =>
+    make("details", { name: "question", open: i === 0 }, make("summary", { textContent: question }), make("p", { textContent: how }))));
   $("text").value = BEGINNINGS[name][0];
   $("text").scrollTop = $("text").scrollHeight; // what comes next comes behind the last line
 }
@@ -190,7 +195,7 @@ function readAddress() {
   chosen = control.size > 0 && !alike();
   $("temperature").value = Number(parts.get("t")) || 1;
   $("degrees").value = temperature().toFixed(1);
-  document.querySelector(`[name=replace][value=${parts.get("put") === "mean" ? "mean" : "zero"}]`).checked = true;
+  pick("replace", parts.get("put") === "mean" ? "mean" : "zero");
   return read();
 }
 
@@ -240,6 +245,7 @@ function show() {
     head.dataset.part = cuts.has(name) ? "cut" : control.has(name) ? "control" : "";
     head.ariaPressed = cuts.has(name);
   }
+  $("draw").disabled = !cuts.size;
   for (const option of $("who").options) option.disabled = !runs[option.value];
   if (!runs[$("who").value]) $("who").value = 0;
   showNext();
@@ -249,13 +255,19 @@ function show() {
 /** What a head is called, and what is left with it alone cut, if that was asked of what is shown. */
 function labelHeads() {
   const left = alone?.of === question() ? alone.left : null;
-  if (!left) $("found").textContent = "";
+  $("found").textContent = left ? whatIsLeft(left) : "";
   for (const name of allHeads()) {
     const [l, h] = name.split("."), head = $(`head-${name}`);
     head.querySelector(".left").textContent = (left?.[name] ?? "").replace("0.", ".");
     head.ariaLabel = `Layer ${l}, head ${h}${control.has(name) ? ", control" : ""}` +
       (left?.[name] ? `; with it alone cut, ${left[name]}` : "");
   }
+}
+
+function whatIsLeft(left) {
+  const done = allHeads().every((head) => left[head]), what = picked("replace") === "mean" ? "its mean" : "zeros";
+  const trained = three(softmax(runs[0].logits, temperature())[subject()]);
+  return `${done ? "On each map" : "Cutting each alone"}: “${named(subject())}” with ${what} for that head alone; as trained, ${trained}.`;
 }
 
 const allHeads = () => byLayer({ has: () => true }).flatMap((heads, l) => heads.map((h) => nameOf(l, h)));
@@ -383,11 +395,11 @@ function sentence(p, token) {
   const has = `“${named(token)}” has ${three(p[0][token])} as trained`;
   const cut = cuts.size ? `, ${three(p[1][token])} with ${list(cuts)} cut` : "";
   const beside = control.size ? `, ${three(p[2][token])} with the control, ${list(control)}` : "";
-  if (!cuts.size) return `${has}${beside}. Nothing is cut.`;
+  if (!cuts.size) return `${has}${beside}. You have cut nothing.`;
   const few = tooFew();
   if (!control.size && few.length)
-    return `${has}${cut}. There is no control: more than half of layer ${few.join(" and ")} is cut, and fewer heads are left. Cut fewer, or choose a control yourself.`;
-  const unlike = control.size && !alike() ? " The control has other numbers of heads in its layers, so the two are not like for like." : "";
+    return `${has}${cut}. There is no control: more than half of layer ${few.join(" and ")} is cut, so as many others are not left in it. Cut fewer, or choose a control yourself.`;
+  const unlike = control.size && !alike() ? " The control is not like for like: it has more heads, or fewer, in some layer." : "";
   return `${has}${cut}${beside}.${unlike}`;
 }
 
@@ -399,21 +411,25 @@ async function cutEachAlone() {
   await think.busy;
   const token = subject(), of = question(), left = {};
   alone = { of, left };
-  $("found").textContent = `Cutting each head alone, for “${named(token)}” …`;
   for (const name of allHeads()) {
     const [{ logits }] = await ask({ tokens: [...tokens], cuts: [byLayer(new Set([name]))], replaceBy: picked("replace") });
     if (question() !== of) return; // something else was asked meanwhile
     left[name] = three(softmax(logits, temperature())[token]);
     labelHeads();
   }
-  const trained = three(softmax(runs[0].logits, temperature())[token]);
-  $("found").textContent = `On each map: what “${named(token)}” keeps of its ${trained} when that head alone is cut.`;
 }
 
 // --- what can be pressed --------------------------------------------------------------------------------------------
 
 $("load").querySelector("button").onclick = load;
-$("begin").onchange = () => { write.turn = null; undo(); beginWith($("begin").value); read(); };
+$("begin").onchange = $("again").onclick = () => {
+  write.turn = null;
+  undo();
+  pick("press", "cut");
+  pick("replace", "zero");
+  beginWith($("begin").value);
+  read();
+};
 $("text").oninput = () => { write.turn = null; read(); };
 $("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNextAgain(); remember(); };
 $("one").onclick = () => write(1);

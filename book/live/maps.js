@@ -35,9 +35,9 @@ function arrows(group, wide = 1) {
   group.addEventListener("keydown", (event) => {
     const all = [...group.querySelectorAll("button")], at = all.indexOf(document.activeElement);
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -wide, ArrowDown: wide }[event.key];
-    if (at < 0 || !step || !all[at + step]) return;
-    event.preventDefault();
-    all[at + step].focus();
+    if (at < 0 || !step) return;
+    event.preventDefault(); // at the edge, too: the page does not scroll
+    all[at + step]?.focus();
   });
   group.addEventListener("focusin", (event) => {
     for (const button of group.querySelectorAll("button")) button.tabIndex = button === event.target ? 0 : -1;

@@ -9,10 +9,15 @@ const START = {
   V: [[0, 0, 0, 0], [0, 0, 0, 1], [2, 0, 0, 2], [1, 1, 2, 0]],
 };
 
+const CAPTIONS = {
+  Q: "Q, queries: yours to change", K: "K, keys: yours to change", V: "V, values: yours to change",
+  scores: "scores = Q Kᵀ / √4", weights: "weights = softmax of each row", output: "output = weights · V",
+};
+
 /** A table with a word to a row; `cell` makes what stands in row i and column j. */
 function table(name, heads, cell) {
   return make("table", { id: `words-${name}` },
-    make("caption", { textContent: name }),
+    make("caption", { textContent: CAPTIONS[name] }),
     make("thead", {}, make("tr", {}, make("td"), ...heads.map((head) => make("th", { scope: "col", textContent: head })))),
     make("tbody", {}, ...WORDS.map((word, i) => make("tr", {},
       make("th", { scope: "row", textContent: word }), ...heads.map((_, j) => cell(i, j))))));
