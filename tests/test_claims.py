@@ -402,9 +402,6 @@ def test_claim_26_forgetting_is_a_setting_of_the_gates():
     with torch.no_grad():
         gru.bias_hh_l0[16:32] = 6.0  # the gates z close to one: the state stays as it is
     assert _first_against_last(gru) > 0.5
-
-
-def test_claim_26_what_is_written_first_is_kept_best_unless_all_is_practised_alike():
     rows = Study(NOTEBOOKS.parent / "studies" / "recurrent.md").rows("What is practised")
     kept = {(task, letters): [float(share) for share in shares] for task, letters, *shares in rows}
     for task, first, last in (("backwards", -1, 0), ("copying", 0, -1)):  # by place in the source

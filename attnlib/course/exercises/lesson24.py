@@ -65,7 +65,7 @@ def _hidden_fault(wanted, came):
     if n_q == n_k and not same:
         return f"`compare` would see it: for {n_q} queries at {n_k} positions it is not the causal mask."
     if n_q < n_k and same:
-        return f"It is right for {n_q} queries at the end of {n_k} positions too. Where is it wrong?"
+        return f"It is right for {n_q} queries at the end of {n_k} positions too. Let it be wrong for any smaller number."
     return True
 
 
@@ -122,7 +122,7 @@ EXERCISES = [
         id="24.2",
         title="A fault that nothing here meets",
         reference=_from_the_start,
-        cases=lambda rng: [(4, 4), (2, 5), (7, 7), (3, 7)],
+        cases=lambda rng: [(4, 4), (2, 5), (5, 5), (7, 7), (3, 7), (1, 5)],
         adapt=np.asarray,
         compare=_hidden_fault,
         hints=(
@@ -135,7 +135,7 @@ EXERCISES = [
             Misconception(
                 "right",
                 lambda n_q, n_k: causal(n_q, n_k),
-                "It is right for 2 queries at the end of 5 positions too. Where is it wrong?",
+                "It is right for 2 queries at the end of 5 positions too. Let it be wrong for any smaller number.",
             ),
             Misconception(
                 "wrong everywhere",
