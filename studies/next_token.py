@@ -20,7 +20,7 @@ from attnlib.training import fit, warmup_cosine
 from studies.machine import described
 from studies.tables import listed, table
 
-SEEDS, LENGTHS = range(3), (160, 640, 1280)
+SEEDS, RUNS = range(3), ((160, 3e-3), (640, 3e-3), (1280, 3e-3), (1280, 1.5e-3))  # steps, largest rate
 
 WORDS = f"""\
 # A small GPT, trained for longer
@@ -30,7 +30,7 @@ Made by `make studies`, on {described()}.
 ## The same text, more steps
 
 The small GPT of lesson 16 (two layers, 96 wide) reads NumPy's documentation for as many steps of 1,024 tokens, three
-seeds each, each length with a schedule of its own: bits per character on the first hundred pages of NetworkX. The
+seeds each, each run with a schedule of its own: bits per character on the first hundred pages of NetworkX. The
 text has %s tokens, so that the longest training reads each %s times. 6-grams that count all of it pay %s.
 
 """
@@ -45,16 +45,17 @@ def page() -> str:
     def bits(log_p: np.ndarray) -> float:
         return float(-log_p.sum() / np.log(2) / (sum(map(len, new)) + len(new)))
 
-    def trained(seed: int, steps: int) -> float:
+    def trained(seed: int, steps: int, rate: float) -> float:
         torch.manual_seed(seed)
         model = GPT(GPTConfig(n_tokens=4096, n_max=64, d_model=96, n_heads=4, n_layers=2))
         schedule = warmup_cosine(20, steps)
         batches = windows(tokens, 64, 16, seed=seed)
-        fit(model, batches, next_token_loss, steps=steps, lr=3e-3, seed=seed, schedule=schedule, progress=False)
+        fit(model, batches, next_token_loss, steps=steps, lr=rate, seed=seed, schedule=schedule, progress=False)
         return bits(log_probabilities(model, held_out))
 
-    rows = [["steps", "bits per character"], ["---:", ":---"]]
-    rows += [[f"{steps:,}", listed([trained(seed, steps) for seed in SEEDS], digits=2)] for steps in LENGTHS]
+    rows = [["steps", "largest rate", "bits per character"], ["---:", "---:", ":---"]]
+    for steps, rate in RUNS:
+        rows.append([f"{steps:,}", f"{rate:g}", listed([trained(seed, steps, rate) for seed in SEEDS], digits=2)])
     counted = bits(KneserNey(6, 4096).fit(tokens).log_probabilities(held_out)[1:])
-    said = f"{len(tokens):,}", f"{LENGTHS[-1] * 1024 / len(tokens):.0f}", f"{counted:.2f}"
+    said = f"{len(tokens):,}", f"{RUNS[-1][0] * 1024 / len(tokens):.0f}", f"{counted:.2f}"
     return WORDS % said + table(rows)

@@ -59,12 +59,15 @@ def test_smoothing_and_a_short_training_both_shorten_in_lesson_14():
     assert not any(rows["300", "0.1"][2] + rows["300", "0.0"][2])
 
 
-def test_eight_times_the_steps_nearly_draw_level_in_lesson_16():
+def test_eight_times_the_steps_draw_level_at_half_the_rate_in_lesson_16():
     page = PAGES / "next_token.md"
     [counted] = numbers(re.search(r"count all of it pay (\d\.\d\d)", page.read_text("utf-8"))[1])
-    first, *_, last = ([round(bits - counted, 2) for bits in numbers(row[1])] for row in Study(page).rows("The same"))
+    first, *_, last, half = (
+        [round(bits - counted, 2) for bits in numbers(row[2])] for row in Study(page).rows("The same")
+    )
     assert min(first) >= 0.39
     assert sorted(last) == [0.0, 0.03, 0.05]
+    assert sorted(half) == [-0.01, 0.0, 0.0]
 
 
 def test_with_both_orders_a_way_belongs_to_a_kind_in_lesson_13():
