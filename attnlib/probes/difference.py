@@ -34,8 +34,8 @@ def first_difference(
     .. math:: \min \{\, m : x_m = x'_m,\ f_m(x_m) \neq f'_m(x'_m) \,\}
 
     Both run on the same ``inputs``, in eval mode. Modules are compared by name, in the order in which they end, each
-    where it ran for the first time; so what is found is the smallest that holds the difference. What changes by at most
-    ``tolerance``, as a share of its size, is the same: 1e-5 in float32, as in every probe, unless given.
+    where it ran for the first time; so what is found is the smallest that holds the difference. What changes by at
+    most ``tolerance``, as a share of its size, is the same: 1e-5 in float32, as in every probe, unless given.
 
     Raises ``TypeError`` when one of the two is no module.
 

@@ -55,7 +55,7 @@ def _mask_cases(rng):
         seen = np.zeros(n, dtype=bool)
         seen[names] = True
         cases.append((rng.normal(size=n), seen))
-    return [*cases, (rng.normal(size=n) - 150, seen)]  # below any number that one would hide by, but for minus infinity
+    return [*cases, (rng.normal(size=n) - 150, seen)]  # below all but minus infinity
 
 
 EXERCISES = [

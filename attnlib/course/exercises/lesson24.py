@@ -65,7 +65,7 @@ def _hidden_fault(wanted, came):
     if n_q == n_k and not same:
         return f"`compare` would see it: for {n_q} queries at {n_k} positions it is not the causal mask."
     if n_q < n_k and same:
-        return f"It is right for {n_q} queries at the end of {n_k} positions too. Let it be wrong for any smaller number."
+        return f"It is right for {n_q} queries at the end of {n_k} positions too. Let it be wrong for any fewer."
     return True
 
 
@@ -135,7 +135,7 @@ EXERCISES = [
             Misconception(
                 "right",
                 lambda n_q, n_k: causal(n_q, n_k),
-                "It is right for 2 queries at the end of 5 positions too. Let it be wrong for any smaller number.",
+                "It is right for 2 queries at the end of 5 positions too. Let it be wrong for any fewer.",
             ),
             Misconception(
                 "wrong everywhere",
