@@ -98,11 +98,10 @@ def practice(bar: tqdm) -> str:
     """Which letters of ten one vector keeps, when first steps are practised most and when all are practised alike."""
     rows = [["task", "trained on words of", *map(str, PLACES)], 2 * [":---"] + len(PLACES) * ["---:"]]
     for name, task in {"backwards": reversal, "copying": copying}.items():
-        for n_letters in ("1 to 10 letters", "10 letters"):
-            shortest = int(n_letters.split()[0])
+        for letters, shortest in {"1 to 10 letters": 1, "10 letters": 10}.items():
             models = [trained(seed, bar, task=task, shortest=shortest, d_model=68) for seed in SEEDS]
             shares = torch.stack([_by_place(model, task) for model in models]).median(0).values
-            rows.append([name, n_letters, *(f"{100 * share:.0f}" for share in shares)])
+            rows.append([name, letters, *(f"{100 * share:.0f}" for share in shares)])
     says = "The letters before are given right. The median of five seeds, by the letter's place in the source:"
     return f"## What is practised\n\n{says}\n\n{table(rows)}"
 

@@ -15,7 +15,7 @@ from publish.lessons import sliders
 from publish.lessons.build import COURSE
 from publish.lessons.cells import Cell
 from publish.lessons.lessons import LessonError, sources
-from publish.lessons.sliders import controls_of, needed, slider
+from publish.lessons.sliders import needed, slider
 
 MOVING = [
     pytest.param(one, id=f"{one.lesson.number}-{one.cell.moving['name']}") for one in sliders.moving_figures(COURSE)
@@ -66,7 +66,7 @@ def test_a_static_figure_stands_beside_it(moving):
 def test_the_pictures_are_what_the_lesson_draws(moving):
     data = data_of(moving)
     found = slider(sources(moving.lesson), moving.place)
-    axes = sliders.steps(moving.cell, controls_of(found))
+    axes = sliders.steps(moving.cell, found)
     assert data["controls"] == [{key: axis[key] for key in ("label", "shown", "at", "choice")} for axis in axes]
     every = list(sliders.combinations(axes))
     for at in (0, len(every) // 2, len(every) - 1):
@@ -89,12 +89,12 @@ def test_an_edit_in_the_code_that_it_needs_makes_a_page_stale():
 def test_controls_are_thinned_and_too_many_pictures_refused():
     cell = Cell("code", "", moving={"name": "a", "h": 3, "word": ["b"]})
     found = interactive(lambda h=9, word=1: None, h=(0, 10), word={"b": 1, "c": 2})
-    axes = sliders.steps(cell, controls_of(found))
+    axes = sliders.steps(cell, found)
     assert [axis["values"] for axis in axes] == [[0, 5, 10], [1]]
     assert [(axis["at"], axis["choice"]) for axis in axes] == [(2, False), (0, False)]
     found = interactive(lambda h, g: None, h=(1, 20), g=(1, 20))
     with pytest.raises(LessonError, match="moving: a makes 400 pictures"):
-        sliders.steps(Cell("code", "", moving={"name": "a"}), controls_of(found))
+        sliders.steps(Cell("code", "", moving={"name": "a"}), found)
 
 
 def test_every_kind_of_control_has_its_positions():
@@ -103,9 +103,7 @@ def test_every_kind_of_control_has_its_positions():
 
     controls = {"flag": True, "said": "a", "share": (0.0, 1.0, 0.25), "place": (900, 1100, 100)}
     controls |= {"power": FloatLogSlider(150, min=1, max=3, step=1), "word": ["b", "c"], "number": [2, 4]}
-    axes = sliders.steps(
-        Cell("code", "", moving={"name": "a", "place": 2, "share": 2}), controls_of(interactive(turn, **controls))
-    )
+    axes = sliders.steps(Cell("code", "", moving={"name": "a", "place": 2, "share": 2}), interactive(turn, **controls))
     assert [(axis["values"], axis["shown"][axis["at"]]) for axis in axes] == [
         ([False, True], "True"),
         (["a"], "a"),

@@ -104,7 +104,7 @@ class Moving:
         torch.set_num_threads(1)  # as lessons are built: two are slower than one where something else runs
         try:
             found = slider(cells, self.place)
-            axes = steps(self.cell, controls_of(found))
+            axes = steps(self.cell, found)
             drawn = [found.f(**values) for values in combinations(axes)]
         finally:
             torch.set_default_dtype(dtype)  # lessons that train in double precision set another
@@ -170,9 +170,9 @@ def combinations(axes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     return (dict(zip(names, values, strict=True)) for values in itertools.product(*(a["values"] for a in axes)))
 
 
-def steps(cell: Cell, controls: dict[str, Widget]) -> list[dict[str, Any]]:
+def steps(cell: Cell, found: interactive) -> list[dict[str, Any]]:
     """The controls as the page has them: their values, how these are written, and where each stands at first."""
-    axes = [_axis(name, control, cell.moving.get(name)) for name, control in controls.items()]
+    axes = [_axis(name, control, cell.moving.get(name)) for name, control in controls_of(found).items()]
     count = int(np.prod([len(axis["values"]) for axis in axes]))
     if count > MOST:
         raise LessonError(f"moving: {cell.moving['name']} makes {count} pictures; at most {MOST}.")

@@ -54,6 +54,9 @@ def _from_the_start(n_q, n_k):
     return np.tri(n_q, n_k, dtype=bool)
 
 
+WRONG_FOR = "Let it be wrong wherever queries are fewer than positions."
+
+
 def _hidden_fault(wanted, came):
     """Is it the right mask for as many queries as positions, and another one for fewer?"""
     n_q, n_k = wanted.shape
@@ -65,7 +68,7 @@ def _hidden_fault(wanted, came):
     if n_q == n_k and not same:
         return f"`compare` would see it: for {n_q} queries at {n_k} positions it is not the causal mask."
     if n_q < n_k and same:
-        return f"It is right for {n_q} queries at the end of {n_k} positions too. Let it be wrong for any fewer."
+        return f"It is right for {n_q} queries at the end of {n_k} positions too. " + WRONG_FOR
     return True
 
 
@@ -135,7 +138,7 @@ EXERCISES = [
             Misconception(
                 "right",
                 lambda n_q, n_k: causal(n_q, n_k),
-                "It is right for 2 queries at the end of 5 positions too. Let it be wrong for any fewer.",
+                "It is right for 2 queries at the end of 5 positions too. " + WRONG_FOR,
             ),
             Misconception(
                 "wrong everywhere",
