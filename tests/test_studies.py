@@ -135,7 +135,7 @@ def test_what_uniform_draws_hide_in_lesson_12():
 
 
 def test_when_told_that_it_is_later_ten_of_eleven_end():
-    rows = Study(PAGES / "translators.md").rows("Told that it is later")
+    rows = Study(PAGES / "translators.md").rows("Given later positions")
     after, before = ([numbers(row[column]) for row in rows] for column in (1, 2))
     assert sum(share > 50 for share in after[2]) == 9
     assert sum(share > 0 for share in before[2]) == 1
@@ -177,3 +177,13 @@ def test_only_thousand_is_read_elsewhere_in_lesson_12():
     thousand, others = map(numbers, last[1:])
     assert (min(thousand), max(thousand), min(others)) == (4, 100, 96)
     assert len(thousand) == len(others) == 11
+
+
+def test_more_runs_give_one_of_the_lowest_parts_of_lesson_24_away():
+    rows = Study(PAGES / "parts.md").rows("The lowest, with new seeds")
+    behind = {}
+    for _, mistake, right, without, said in rows:
+        behind[mistake] = sum(one < other for one, other in zip(numbers(right), numbers(without), strict=True))
+        assert behind[mistake] == int(said)
+    assert behind.pop("exponent twice") == 8
+    assert set(behind.values()) == {5, 6}
