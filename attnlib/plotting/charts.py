@@ -143,15 +143,14 @@ def runs(
     to all, 0 to 1.
 
     >>> runs({"a": [1, 2], "b": [3, 4]}, title="b wins twice", labels=("", "points"), reference={"none": 0})
-    b wins twice. One plot. Up: points. Lines: none. Dots: 2 and 2.
+    b wins twice. One plot. Up: points. Lines: none. Dots: a 2, b 2.
     >>> runs({"a": [1, 4], "b": [4, 1]}, title="Each wins once", labels=("", "points"), names=["run 0", "run 1"])
     Each wins once. One plot. Up: points. Lines: run 0, run 1. Dots: 2 and 2.
     """
     fig, ax = new_figure(max(5, min(10, 1.4 * len(results) + 1)), 3.8)
-    for i, values in enumerate(() if names else results.values()):
-        ax.scatter(
-            i + 0.3 * (np.arange(len(values)) + 0.5) / len(values) - 0.15, values, s=40, color=CYCLE[0], alpha=0.8
-        )
+    for i, (name, values) in enumerate(() if names else results.items()):
+        places = i + 0.3 * (np.arange(len(values)) + 0.5) / len(values) - 0.15
+        ax.scatter(places, values, s=40, color=CYCLE[0], alpha=0.8, label=f"_{name}")
         ax.hlines(np.median(values), i - 0.3, i + 0.3, color=INK, linewidth=1.5)
     for k, name in enumerate(names or ()):
         places = np.arange(len(results)) + 0.6 * ((k + 0.5) / len(names) - 0.5)
@@ -215,14 +214,14 @@ def _draw_curves(ax: Axes, curves: Curves, marks: Curves | None = None, *, point
 
 
 def _draw_edge(ax: Axes, name: str, x: float) -> None:
-    ax.axvline(x, color=PALE, linestyle="--", linewidth=1.2, zorder=0)
+    ax.axvline(x, color=PALE, linestyle="--", linewidth=1.2, zorder=0, label=f"_{name}")
     ax.annotate(
         name, (x, 0), xycoords=("data", "axes fraction"), xytext=(4, 4), textcoords="offset points", fontsize=9
     )
 
 
 def _draw_level(ax: Axes, name: str, y: float) -> None:
-    ax.axhline(y, color=INK, linestyle=":", linewidth=1.2, zorder=0)
+    ax.axhline(y, color=INK, linestyle=":", linewidth=1.2, zorder=0, label=f"_{name}")
     ax.annotate(
         name, (0, y), xycoords=("axes fraction", "data"), xytext=(4, -11), textcoords="offset points", fontsize=9
     )

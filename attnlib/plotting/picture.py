@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
@@ -12,6 +12,7 @@ from textwrap import fill
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -173,12 +174,21 @@ def _describe_axes(ax: Axes) -> str:
         "Title": ax.get_title(loc="left"),
         "Across": ax.get_xlabel(),
         "Up": ax.get_ylabel(),
-        "Lines": ", ".join(label for label in ax.get_legend_handles_labels()[1] if label),
-        "Dots": " and ".join(str(len(dots.get_offsets())) for dots in ax.collections if _are_dots(dots)),
+        "Lines": ", ".join(filter(None, [*ax.get_legend_handles_labels()[1], *_beside_legend(ax.lines)])),
+        "Dots": _dots(ax),
         "Grid of numbers": " and ".join("×".join(map(str, np.shape(im.get_array())[:2])) for im in ax.images),
     }
     return " ".join(f"{name}: {text}." for name, text in parts.items() if text).replace("\n", " ")
 
 
-def _are_dots(artist: object) -> bool:
-    return type(artist).__name__ == "PathCollection"
+def _dots(ax: Axes) -> str:
+    """How many dots each cloud has, after its name if all have one."""
+    clouds = [artist for artist in ax.collections if type(artist).__name__ == "PathCollection"]
+    names, counts = _beside_legend(clouds), [str(len(cloud.get_offsets())) for cloud in clouds]
+    whole = len(names) == len(counts)
+    return ", ".join(map(" ".join, zip(names, counts, strict=True))) if whole else " and ".join(counts)
+
+
+def _beside_legend(artists: Iterable[Artist]) -> list[str]:
+    """The names ``_name`` of artists that stand in the figure and in no legend; not Matplotlib's own."""
+    return [label[1:] for label in map(Artist.get_label, artists) if label[:1] == "_" and label[:6] != "_child"]
