@@ -102,7 +102,7 @@ def continued(model: LanguageModel, corpus: Corpus, examples: Sequence[Example],
 
 
 def own_choices(corpus: Corpus, seed: int) -> T5:
-    """T5's norm, positions and first weights."""
+    """T5's norm, positions and initial weights."""
     torch.manual_seed(seed)
     sizes = {"d_model": 64, "d_ff": 128, "n_heads": 4}
     return T5(T5Config(n_tokens=len(corpus.source), start=START, end=END, **sizes))

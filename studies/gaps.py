@@ -160,7 +160,7 @@ def labels(bar: tqdm) -> str:
     """Is the verb's number wrong? By the number of labels, with and without pretraining."""
     tokens, wrong, right = judged(1000, seed=2)
     asked, answer = torch.from_numpy(tokens), torch.from_numpy(wrong)
-    nearest = (right.nearest == right.plural).mean()  # who goes by the nearest noun judges these alone rightly
+    nearest = (right.nearest == right.plural).mean()  # going by the nearest noun judges these alone rightly
     bag = most_nouns(right)
 
     def tuned(seed: int, n: int, model: BERT, steps: int, rate: float, *, frozen: bool = False) -> float:
@@ -192,7 +192,7 @@ def labels(bar: tqdm) -> str:
     counts = (16, 64, 256, 1024)
     rows = [["", *(f"{n} labels" for n in counts)], [":---"] + len(counts) * ["---:"]]
     ways = {
-        "pretrained, all of it trained on, 150 steps": (True, 150, 1e-3, False),
+        "pretrained, all of it trained further, 150 steps": (True, 150, 1e-3, False),
         "pretrained, only the output's two linear layers, 150 steps": (True, 150, 1e-2, True),
         "from scratch, 150 steps": (False, 150, 1e-3, False),
         "from scratch, 600 steps": (False, 600, 2e-3, False),
@@ -210,8 +210,8 @@ def labels(bar: tqdm) -> str:
                 shares.append(tuned(seed, n, model, steps, rate, frozen=frozen))
             row.append(per_cent(shares))
         rows.append(row)
-    rows.append(["who goes by the nearest noun", *len(counts) * [per_cent([nearest])]])
-    rows.append(["who goes by the number of most nouns", *len(counts) * [per_cent([bag])]])
+    rows.append(["going by the nearest noun", *len(counts) * [per_cent([nearest])]])
+    rows.append(["going by the number that most nouns have", *len(counts) * [per_cent([bag])]])
     words = (
         "Per cent of 1,000 new texts. Guessing gets 50. Rates: 0.001, of the output alone 0.01, from 600 steps on\n"
     )
@@ -248,7 +248,7 @@ def following(bar: tqdm) -> str:
 
     x, segments, follows, same = pairs(1000, (5,))
     shares = {"the model": [], "by which theme is likelier": [_by_theme(x.numpy(), follows.numpy())]}
-    shares["who knows both themes"] = [(same == (follows == 1).numpy()).mean()]
+    shares["knowing both themes"] = [(same == (follows == 1).numpy()).mean()]
     for seed in SEEDS:
         torch.manual_seed(seed)
         model = BERT(BERTConfig(**SIZES))

@@ -56,9 +56,9 @@ ASKED = f"""
 
 {STEPS} steps of {BATCH} questions, unless something else is said; per cent right of 200 new questions of each task.
 Operations are those of one forward pass over {BATCH} questions and their answers, in millions. T5's own choices are
-norm, positions, scores without a scale, other scales of embeddings and logits, no biases, first weights. The language
-models have learned positions, GELU and other first weights; without "smoothed" their loss is plain, while that of all
-others is smoothed by 0.1.
+norm, positions, scores without a scale, other scales of embeddings and logits, no biases, initial weights. The
+language models have learned positions, GELU and other initial weights; without "smoothed" their loss is plain, while
+that of all others is smoothed by 0.1.
 
 """
 

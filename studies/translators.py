@@ -44,7 +44,7 @@ something after it or not:
 """
 
 ENDS = """
-Told that it is later: all positions of the decoder are some places further on, after training on numbers drawn
+Given later positions: all positions of the decoder are some places further on, after training on numbers drawn
 uniformly. In how many per cent of the new numbers of three words below a thousand the end is the likeliest after the
 right words and nowhere before, and in how many it is so somewhere before:
 

@@ -272,7 +272,7 @@ def test_a_mistake_is_in_the_part_that_it_was_put_into(exercise):
 def test_what_is_not_solved_is_named_and_the_library_stands_in(capsys):
     mine = Mine()
     mine.use("03.1")
-    assert "03.1 scores: there is no answer of yours yet" in capsys.readouterr().out
+    assert "03.1 scores: not solved yet" in capsys.readouterr().out
     assert mine.answers == {}
     assert repr(mine) == "The 10 parts are the library's."
 

@@ -245,7 +245,7 @@ LESSONS = (
         "Is it yours?",
         4,
         ("12", "14"),
-        "a translator of your own answers, held against the library, in a file of your own",
+        "a translator of your own answers, checked against the library, in a file of your own",
         "24_your_own",
     ),
 )

@@ -1,4 +1,4 @@
-"""A Transformer whose parts are a reader's answers: assembled, held against the library part by part, and written out.
+"""A Transformer whose parts are a reader's answers: assembled, checked against the library part by part, written out.
 
 `transformer` is the file that is assembled; it needs torch alone.
 """

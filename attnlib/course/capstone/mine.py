@@ -72,9 +72,7 @@ class Mine:
                 )
                 continue
             if exercise not in kept:
-                print(
-                    f"{exercise} {part}: there is no answer of yours yet that was right, so the library's stands in."
-                )
+                print(f"{exercise} {part}: not solved yet, so the library's stands in.")
                 continue
             try:
                 self._put(exercise, kept[exercise])

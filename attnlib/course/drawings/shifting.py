@@ -42,7 +42,5 @@ def shift_diagram(goes_in: Sequence[str], written: Sequence[str], *, position: i
     for foot in feet[:position]:
         page.arrow(foot.side("top", 0.5), heads[position - 1].side("bottom", 0.5), colour=OUTPUT)
     page.say("Arrows", f"{', '.join(goes_in[:position])} to {written[position - 1]}")
-    page.text(
-        "solid: may be read; dashed: goes in one place further on", (sum(across) / len(across), -0.45), colour=INK
-    )
+    page.text("solid: may be read; dashed: becomes the next input", (sum(across) / len(across), -0.45), colour=INK)
     return page.picture(title)

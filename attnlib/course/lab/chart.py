@@ -26,7 +26,7 @@ PATIENTS: dict[int, Entry] = {
     5: Entry(
         "nothing", "It is worse than the others. Its loss stays higher, and it makes more mistakes.", dropout=0.1
     ),
-    6: Entry("padding in the loss", "Cut its test set into other batches, and its loss is another one."),
+    6: Entry("padding in the loss", "Cut its test set into other batches, and its loss changes."),
     7: Entry("inverted mask", "Its loss comes down a little, and stays there."),
     8: Entry(
         "endless beams", "With four beams it finds sentences that it calls less likely than those of greedy decoding."
