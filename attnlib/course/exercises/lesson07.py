@@ -64,7 +64,7 @@ EXERCISES = [
         title="Splitting heads",
         reference=split_heads,
         solution=lambda x, n_heads: x.reshape(len(x), n_heads, -1).swapaxes(0, 1),
-        cases=lambda rng: [(rng.normal(size=(5, 12)), 3), (rng.normal(size=(7, 8)), 2)],
+        cases=lambda rng: [(rng.normal(size=(5, 12)), 3), (rng.normal(size=(7, 10)), 2)],
         hints=(
             "A head takes a piece of every row, not some of the rows.",
             "Cut the last axis first: x.reshape(n, n_heads, d_head).",
@@ -222,7 +222,7 @@ EXERCISES = [
         title="The wall of one head",
         reference=_smallest_error,
         tolerance=(1e-4, 1e-4),  # as near as a search for w in steps of 0.01 comes
-        cases=lambda rng: [(float(a),) for a in (0.9, 0.7, 0.55, 1.0)],
+        cases=lambda rng: [(float(a),) for a in (0.9, 0.7, 0.2, 1.0)],
         hints=(
             "With x and z for the two reports, the answer is w (a x + (1 - a) z), and x - z is wanted.",
             "The error is (1 - a w)² + (1 + (1 - a) w)². Differentiate by w.",
@@ -342,6 +342,11 @@ EXERCISES = [
                 "keys from W_Q",
                 lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q, W_Q, W_V, W_O, n_heads),
                 "The keys are made with W_Q, like the queries. They come from W_K.",
+            ),
+            Misconception(
+                "keys as values",
+                lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q, W_K, W_K, W_O, n_heads),
+                "You averaged the keys. What is averaged are the values, X @ W_V.",
             ),
             Misconception(
                 "matrices transposed",
