@@ -288,7 +288,7 @@ _TEST = [
 EXERCISES = [
     Exercise(
         id="16.1",
-        title="From surprise to bits",
+        title="From log-probabilities to bits",
         reference=_bits,
         cases=lambda rng: [(np.log(rng.uniform(0.01, 0.9, size=n)), m) for n, m in ((5, 17), (9, 31), (4, 26))],
         hints=(
@@ -316,7 +316,7 @@ EXERCISES = [
             Misconception(
                 "negative",
                 lambda log_p, n_characters: log_p.sum() / np.log(2) / n_characters,
-                "The right size and the wrong sign. Logarithms of probabilities are negative, and surprise is not.",
+                "The right size and the wrong sign. Logarithms of probabilities are negative, and prices are not.",
             ),
             Misconception(
                 "multiplied by ln 2",
@@ -326,7 +326,7 @@ EXERCISES = [
             Misconception(
                 "mean probability",
                 lambda log_p, n_characters: -np.log2(np.exp(log_p).mean()),
-                "You took the mean of the probabilities first. What is averaged is the surprise of each.",
+                "You took the mean of the probabilities first. What is averaged is the price of each.",
             ),
             Misconception(
                 "log10",

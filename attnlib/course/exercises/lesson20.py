@@ -196,7 +196,7 @@ EXERCISES = [
     ),
     Exercise(
         id="20.2",
-        title="Layers of their own",
+        title="A mask for each layer",
         reference=_reach,
         cases=lambda rng: [(_layers_drawn(rng, n_layers, n),) for n_layers, n in ((2, 7), (3, 9), (4, 12), (2, 15))],
         hints=(
