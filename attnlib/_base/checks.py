@@ -87,7 +87,12 @@ def check_rows(name: str, x: Array, d_model: int) -> None:
             f"{name} must be a torch tensor of shape (..., n, d_model = {d_model}); got {type(x).__name__}"
         )
     check_one_block(name, x)
-    if x.ndim < 1 or x.shape[-1] != d_model:
+    check_width(name, x, d_model)
+
+
+def check_width(name: str, x: Array, d_model: int, n_axes: int = 1) -> None:
+    """Raise unless ``x`` has at least ``n_axes`` axes, the last of them ``d_model`` wide."""
+    if x.ndim < n_axes or x.shape[-1] != d_model:
         raise ValueError(f"{name} must have shape (..., n, d_model = {d_model}); got {tuple(x.shape)}")
 
 

@@ -21,6 +21,7 @@ from attnlib._base.checks import (
     check_floats,
     check_integers,
     check_share,
+    check_width,
     check_words,
 )
 from attnlib._base.renamed import renamed
@@ -437,5 +438,4 @@ class MultiHeadAttention(nn.Module):
                 check_floats(**{name: x})
             elif type(x) is not Tensor or x.is_nested or x.dtype != weight.dtype or x.device != weight.device:
                 check_floats(weights=weight, **{name: x})
-            if x.ndim < 2 or x.shape[-1] != self.d_model:
-                raise ValueError(f"{name} must have shape (..., n, d_model = {self.d_model}); got {tuple(x.shape)}")
+            check_width(name, x, self.d_model, n_axes=2)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._base.checks import check_at_least_one, check_floats, check_share, check_size
+from attnlib._base.checks import check_at_least_one, check_floats, check_share, check_size, check_width
 from attnlib.core.attention import Attended, attention
 from attnlib.nn.feed_forward import FeedForward
 from attnlib.nn.heads import KEYS_VALUES, QUERIES, project_heads
@@ -232,5 +232,4 @@ def _check(d_model: int, weights: Tensor, **inputs: Tensor | None) -> None:
         if x is None:
             continue
         check_floats(weights=weights, **{name: x})
-        if x.ndim < 2 or x.shape[-1] != d_model:
-            raise ValueError(f"{name} must have shape (..., n, d_model = {d_model}); got {tuple(x.shape)}")
+        check_width(name, x, d_model, n_axes=2)
