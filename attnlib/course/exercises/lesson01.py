@@ -324,7 +324,7 @@ EXERCISES = [
             Misconception(
                 "divided the squares",
                 lambda W, y: np.sqrt(np.mean((y - W @ y) ** 2 / (1 - np.diag(W)))),
-                "You squared first and divided then. The error itself is divided by 1 - W[i, i], before squaring.",
+                "You squared first and divided afterwards. Divide the error by 1 - W[i, i], and then square it.",
             ),
             Misconception(
                 "own weight",

@@ -335,7 +335,7 @@ EXERCISES = [
             Misconception(
                 "made equal",
                 lambda q, k: (q, k / np.linalg.norm(k, axis=1, keepdims=True)),
-                "You made the keys equally long. That removes the difference by changing the keys, and the weights "
+                "You made all keys equally long. That removes the difference by changing the keys, and the weights "
                 "with them. Keep the keys and append a number.",
             ),
             Misconception(
@@ -477,7 +477,7 @@ EXERCISES = [
             Misconception(
                 "too weak",
                 lambda: tuple(np.sign(W) for W in _matrices()),
-                "They ask the right ones, too softly: a score of 1 among zeros gives e / (e + 2) = 0.58 of the "
+                "They ask for the right words, too softly: a score of 1 among zeros gives e / (e + 2) = 0.58 of the "
                 "weight. Make the questions stronger.",
             ),
             Misconception(

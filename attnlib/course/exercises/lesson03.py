@@ -207,7 +207,7 @@ EXERCISES = [
             Misconception(
                 "overflow",
                 _overflowing,
-                "Right for small scores. At scores around 800 the exponential is infinite, and infinite by infinite "
+                "Right for small scores. At scores around 800 the exponential is infinite, and infinity over infinity "
                 "is NaN. Subtract the largest score first; it cancels in the fraction.",
             ),
             Misconception(
@@ -230,7 +230,7 @@ EXERCISES = [
             Misconception(
                 "no outer product",
                 lambda s: np.diag(masked_softmax(s)),
-                "That is diag(alpha), the derivative if the denominator stood still. It moves too: subtract "
+                "That is diag(alpha), the derivative with the denominator held fixed. It moves too: subtract "
                 "np.outer(alpha, alpha).",
             ),
             Misconception(
@@ -376,8 +376,8 @@ EXERCISES = [
             Misconception(
                 "a and b turned round",
                 lambda d, a, b: np.sqrt(d) / (a * b),
-                "You divide by a and b. The longer the vectors, the larger the dot products, and the more they are to "
-                "be divided by: multiply.",
+                "You divided by a and b. The longer the vectors, the larger the dot products, and the more to divide "
+                "them by: multiply.",
             ),
             Misconception(
                 "variance",

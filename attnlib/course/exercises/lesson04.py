@@ -142,7 +142,7 @@ EXERCISES = [
             Misconception(
                 "without baseline",
                 lambda s, j, reward, baseline: _estimate(s, j, reward, 0.0),
-                "The baseline is missing: the reward counts as far as it exceeds it.",
+                "The baseline is missing: subtract it from the reward first.",
             ),
             Misconception(
                 "baseline added",
@@ -214,7 +214,7 @@ EXERCISES = [
             Misconception(
                 "words only",
                 lambda w, s: masked_softmax(w),
-                "Those are the weights within each sentence, and every sentence has a whole one. Multiply each row by "
+                "Those are the weights within a sentence: each sentence's sum to one. Multiply each row by "
                 "its sentence's weight.",
             ),
             Misconception(
@@ -286,7 +286,7 @@ EXERCISES = [
             Misconception(
                 "hidden by a number",
                 lambda scores, seen: masked_softmax(np.where(seen, -100.0, scores)),
-                "You hid by a number, and these scores lie below it. Only minus infinity is below all.",
+                "You hid with a finite number, and the other scores lie below it. Only minus infinity is below all.",
             ),
             Misconception(
                 "weights times mask",

@@ -90,7 +90,8 @@ EXERCISES = [
             Misconception(
                 "divided by all words",
                 _shares_of_all,
-                "Left out above, not below: divide by the number of words in which the places differ.",
+                "You left them out of the hits, but not of the total: divide by the number of words in which the "
+                "places differ.",
             ),
             Misconception(
                 "only where they agree",
@@ -100,7 +101,7 @@ EXERCISES = [
             Misconception(
                 "mean weight",
                 _mean_weight,
-                "This is the mean weight at the place that each names. Asked is how often the largest is there.",
+                "This is the mean weight at the place that each names. Count how often the largest is there.",
             ),
             Misconception(
                 "or else the other",
@@ -124,7 +125,7 @@ EXERCISES = [
                 lambda weights, *places: (
                     (_verdict(weights, *places) * (places[0] != places[1]).sum()).round().astype(int)
                 ),
-                "These are numbers of words. Asked are shares: divide by the number of words in which the places "
+                "These are numbers of words. Shares are asked for: divide by the number of words in which the places "
                 "differ.",
             ),
         ],
@@ -178,7 +179,7 @@ EXERCISES = [
             Misconception(
                 "times n",
                 lambda p, n: p * n,
-                "p * n is how many letters are right on average. Asked is the chance that all are.",
+                "p * n is how many letters are right on average. The question is how likely it is that all are.",
             ),
         ],
     ),
@@ -202,7 +203,7 @@ EXERCISES = [
             Misconception(
                 "reset after U",
                 lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(x @ W + r * (h @ U)),
-                "You multiplied by r after U. This is what torch does, for speed, and another cell than the one asked "
+                "You multiplied by r after U, as torch does for speed. That is another cell than the one asked "
                 "for: here r * h comes first, as in the paper of 2014.",
             ),
             Misconception(
@@ -213,7 +214,7 @@ EXERCISES = [
             Misconception(
                 "no tanh",
                 lambda x, h, z, r, W, U: z * h + (1 - z) * (x @ W + (r * h) @ U),
-                "The proposal has no tanh, so that it can grow without bound.",
+                "The proposal has no tanh, so it can grow without bound.",
             ),
             Misconception(
                 "proposal only",
@@ -317,12 +318,12 @@ EXERCISES = [
             Misconception(
                 "equal",
                 lambda d: 5 * d / 2,
-                "At n = 5 d / 2 both need the same. Asked is the first whole number at which attention needs more.",
+                "At n = 5 d / 2 both need the same. Return the first whole number at which attention needs more.",
             ),
             Misconception(
                 "rounded down",
                 lambda d: int(2.5 * d),
-                "With 5 d / 2 rows or fewer attention needs no more than an LSTM. Asked is the next whole number.",
+                "With 5 d / 2 rows or fewer attention needs no more than an LSTM. Return the next whole number.",
             ),
             Misconception(
                 "rounded up",

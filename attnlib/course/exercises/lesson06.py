@@ -175,13 +175,13 @@ EXERCISES = [
             Misconception(
                 "nouns ask",
                 lambda strength: _agreement(strength)[::-1],
-                "Yours lets each noun look for its verb. Queries come from W_Q: there the rows of verbs must speak.",
+                "Yours lets each noun look for its verb. Verbs ask, so W_Q has its numbers in the rows of verbs.",
             ),
             Misconception(
                 "not scaled",
                 lambda strength: tuple(w / 2**0.25 for w in _agreement(strength)),
-                "Each verb finds its subject, but the score is divided by √d_k before it counts: make the product so "
-                "much larger.",
+                "Each verb finds its subject, but the score is divided by √d_k before it counts: make the product "
+                "√d_k times as large.",
             ),
             Misconception(
                 "strength twice",

@@ -173,7 +173,7 @@ EXERCISES = [
             Misconception(
                 "whole places",
                 lambda places, d: _halves(places.astype(int), d),
-                "You cut off or rounded what stands behind the decimal point of the places.",
+                "You rounded the places. They need not be whole: keep what comes after the decimal point.",
             ),
             Misconception(
                 "one pair fewer",

@@ -192,7 +192,7 @@ EXERCISES = [
         solution=_softmax,
         cases=lambda rng: [_random_case(rng), _random_case(rng), _hidden_is_large(rng)],
         hints=(
-            "Hidden entries count neither above nor below the line of the fraction, nor in what you subtract.",
+            "Hidden entries count neither in the numerator nor in the denominator, nor in what you subtract.",
             "Hide first: np.where(mask, scores, -np.inf). Then subtract the largest score that is left in the row.",
             "A row with nothing left has the largest score -inf; subtract 0 there. And where the sum is zero, divide "
             "by one instead: np.where(row_sum > 0, row_sum, 1).",
@@ -529,7 +529,7 @@ EXERCISES = [
             Misconception(
                 "zeros for NaN",
                 lambda losses, lengths: np.nan_to_num(losses).sum() / sum(lengths),
-                "You made NaN to 0, and the padding that holds numbers is in your sum. The lengths say what is real.",
+                "You turned NaN into 0, but padding that holds numbers is in your sum. The lengths say what is real.",
             ),
             Misconception(
                 "not divided",

@@ -148,7 +148,7 @@ EXERCISES = [
             Misconception(
                 "mean left in",
                 lambda x, real, eps: np.where(real[..., None], x / np.sqrt(x[real].var(0) + eps), 0),
-                "You divided by the standard deviation and left the mean in. Take it off first.",
+                "You divided by the standard deviation and left the mean in. Subtract it first.",
             ),
             Misconception(
                 "padding not cleared",
@@ -280,7 +280,7 @@ EXERCISES = [
             Misconception(
                 "shift taken off",
                 lambda g, b, W, c: (g[:, None] * W, c - b @ W),
-                "You took b @ W off. The shift is added, so what comes of it is added too.",
+                "You subtracted b @ W. The shift is added, so what it becomes is added too.",
             ),
         ],
     ),

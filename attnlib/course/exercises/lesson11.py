@@ -264,7 +264,7 @@ EXERCISES = [
         cases=lambda rng: [_batch(rng, pad) for pad in (0, 0, 3)],
         hints=(
             "Pick the log-probability of the right token at each position: np.take_along_axis.",
-            "Where target equals pad, leave it out, above and below the line of the mean.",
+            "Where target equals pad, leave it out, both of the sum and of the count.",
             "-(chosen * real).sum() / real.sum(), with real = target != pad.",
         ),
         misconceptions=[

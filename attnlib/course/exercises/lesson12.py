@@ -222,7 +222,7 @@ EXERCISES = [
             Misconception(
                 "soft",
                 _soft,
-                "This is the mean weight at the right morpheme. Asked is how often the largest weight is there.",
+                "This is the mean weight at the right morpheme. Count how often the largest weight is there.",
             ),
             Misconception(
                 "by sentence",

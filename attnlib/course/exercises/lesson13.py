@@ -338,7 +338,7 @@ EXERCISES = [
             Misconception(
                 "signed",
                 lambda said, right: np.subtract(*_shares(said, right)),
-                "The sign says which of the two is the habit. Asked is the larger minus the smaller.",
+                "Your sign says which of the two is the habit. Return the larger minus the smaller.",
             ),
             Misconception(
                 "the larger alone",

@@ -207,7 +207,7 @@ EXERCISES = [
             (np.array([0.25, 0.5, 0.125, 0.125]), 0.5),  # the best alone has just that much
         ],
         hints=(
-            "Rank the words. How much have those before a word, together?",
+            "Rank the words. How much probability do those before a word have, together?",
             "A word stays while what came before it, cumsum - p in the ranked order, is below top_p.",
             "order = np.argsort(-p); stays = np.cumsum(p[order]) - p[order] < top_p; then put back, and divide.",
         ),
@@ -221,7 +221,7 @@ EXERCISES = [
             Misconception(
                 "one too many",
                 _one_too_many,
-                "You kept a word although those before it had top_p already. At least top_p: so that much will do.",
+                "You kept one word too many: those before it had top_p already, and that is enough.",
             ),
             Misconception(
                 "does not sum to one",
@@ -236,7 +236,7 @@ EXERCISES = [
             Misconception(
                 "in ranked order",
                 _in_rank_order,
-                "The right numbers in ranked order. Each word wants its own back: put them where order says.",
+                "The right numbers, but in ranked order. Put each back in the place of its word, which order has.",
             ),
             Misconception(
                 "a share of the best",
@@ -262,7 +262,7 @@ EXERCISES = [
             Misconception(
                 "each above top_p",
                 lambda p, top_p: _share(np.where(p >= min(top_p, p.max()), p, 0.0)),
-                "You asked each word for top_p by itself. It is what they have together.",
+                "You asked for words that have top_p alone. It is what those that stay have together.",
             ),
         ],
     ),

@@ -231,7 +231,7 @@ EXERCISES = [
             Misconception(
                 "counted from the upper left",
                 _upper_left,
-                "You counted the queries from 0. The first new one stands behind the cache, at n_cached. (The "
+                "You counted the queries from 0. The first new one comes after the cache, at n_cached. (The "
                 "is_causal of torch's kernel counts from the upper left, too.)",
             ),
             Misconception(
@@ -278,7 +278,7 @@ EXERCISES = [
             Misconception(
                 "padding counted",
                 lambda log_p, target, pad: -_right_words(log_p, target).mean(),
-                "Padding is counted as if it were a word. Leave the places out where the target is pad.",
+                "Padding is counted as if it were a word. Leave out the places where the target is pad.",
             ),
             Misconception(
                 "padding in the count",

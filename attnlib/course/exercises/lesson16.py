@@ -454,7 +454,7 @@ EXERCISES = [
             Misconception(
                 "without overlap",
                 _without_overlap,
-                "You went on searching behind a match. Matches may overlap, and every one counts.",
+                "You skipped past each match before you searched on. Matches may overlap, and every one counts.",
             ),
             Misconception(
                 "the last place",
@@ -612,8 +612,8 @@ EXERCISES = [
             Misconception(
                 "4 d short in a layer",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 4 * d,
-                "In each layer 4 * d are missing. So many are the biases of four projections, and so many are in two "
-                "norms: you forgot one of these.",
+                "In each layer 4 * d are missing. Four projections have as many biases, and two norms as many "
+                "numbers: you forgot one of these.",
             ),
             Misconception(
                 "no biases in the feed-forward network",
@@ -690,7 +690,7 @@ EXERCISES = [
             Misconception(
                 "without capitals",
                 _lower_case,
-                "You made small letters of capitals. Here a word is what split() gives, as it stands.",
+                "You turned capitals into small letters. Here a word is what split() gives, as it stands.",
             ),
             Misconception(
                 "n letters",

@@ -473,7 +473,7 @@ EXERCISES = [
             Misconception(
                 "weight instead of share",
                 _mass,
-                "This is how much weight lies on right keys. Asked is how often the largest one does.",
+                "This is how much weight lies on right keys. Count how often the largest weight does.",
             ),
             Misconception(
                 "the first rows",
@@ -510,14 +510,14 @@ EXERCISES = [
             Misconception(
                 "per cent",
                 lambda *case: 100 * _share(*case),
-                "This is in per cent. Asked is the share, from 0 to 1.",
+                "This is in per cent. Return a share, from 0 to 1.",
             ),
             Misconception(
                 "weight among the keys",
                 lambda weights, queries, keys, right: (
                     (weights[np.ix_(queries, keys)] * right).sum(axis=1) / weights[np.ix_(queries, keys)].sum(axis=1)
                 ).mean(),
-                "This is the part of the weight on keys that lies on right ones. Asked is how often the largest does.",
+                "This is how much of the keys' weight lies on right ones. Count how often the largest does.",
             ),
             Misconception(
                 "every query with every best",

@@ -337,7 +337,7 @@ EXERCISES = [
             Misconception(
                 "the words left in",
                 lambda text, spans: _corrupt_as(text, spans, kept=True),
-                "The words of the spans are still in the source, behind their sentinels. Then nothing is asked.",
+                "The words of the spans are still in the source, after their sentinels. Then nothing is asked.",
             ),
             Misconception(
                 "no sentinels in the target",
@@ -362,12 +362,12 @@ EXERCISES = [
             Misconception(
                 "the rest forgotten",
                 _tail_forgotten,
-                "The source ends with the last sentinel. What stands behind the last span stays: add words[end:].",
+                "The source ends with the last sentinel. What comes after the last span stays: add words[end:].",
             ),
             Misconception(
                 "sentinels behind",
                 _marks_behind,
-                "In your target the sentinels stand behind their words. Put each before, and one more at the end.",
+                "In your target the sentinels come after their words. Put each before, and one more at the end.",
             ),
             Misconception(
                 "no sentinels in the source",
@@ -462,7 +462,7 @@ EXERCISES = [
             Misconception(
                 "the target's words alone",
                 lambda source, target: " ".join(word for word in target.split() if not word.startswith("<")),
-                "These are the words of the target. They belong into the source, in the places of their sentinels.",
+                "These are the words of the target. They belong in the source, in the places of their sentinels.",
             ),
             Misconception(
                 "a list of words",

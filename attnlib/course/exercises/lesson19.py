@@ -393,7 +393,7 @@ EXERCISES = [
             Misconception(
                 "upside down",
                 _penalised(lambda x, noise, spread: (spread / noise) ** 2),
-                "Your fraction is upside down. More noise needs more penalty: the noise's variance stands above.",
+                "Your fraction is upside down. More noise needs more penalty: the noise's variance is the numerator.",
             ),
             Misconception(
                 "not squared",
@@ -543,7 +543,7 @@ EXERCISES = [
             Misconception(
                 "no question",
                 lambda x, y: _rows(x, y)[:, : x.shape[1] + 2],
-                "The question is missing: behind the example before it, each row has its own x.",
+                "The question is missing: after the example before it, each row has its own x.",
             ),
             Misconception(
                 "no 1",
@@ -571,7 +571,7 @@ EXERCISES = [
             Misconception(
                 "padding too",
                 lambda answers, y, lengths: ((answers - y) ** 2).mean(axis=0),
-                "You took every row. Behind lengths[b] there is filling, and nothing was asked.",
+                "You took every row. After lengths[b] there is padding, and nothing was asked.",
             ),
             Misconception(
                 "divided by all",

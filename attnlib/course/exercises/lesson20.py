@@ -314,7 +314,7 @@ EXERCISES = [
             Misconception(
                 "fades after it was added",
                 _faded_after,
-                "You multiplied after adding. Then the factor stands above the line and below it, and cancels; with "
+                "You multiplied after adding. Then the factor is in both S and z, and cancels; with "
                 "keep = 0 nothing is left to divide by. Multiply before you add.",
             ),
             Misconception(
@@ -390,7 +390,7 @@ EXERCISES = [
                 lambda here, there: (
                     (here[0] * here[2] + there[0] * there[2]) / (here[0] * here[1] + there[0] * there[1])
                 ),
-                "You weighted the halves by their largest scores. It takes the exponential of their difference.",
+                "You weighted the halves by their largest scores. Use the exponential of the difference of these.",
             ),
             Misconception(
                 "not divided",

@@ -347,7 +347,7 @@ EXERCISES = [
             Misconception(
                 "counted twice",
                 lambda a, b: _inside(a, b) / (a[2] * a[3] + b[2] * b[3]),
-                "You divided by the sum of both areas, in which the overlap counts twice. Take it off once.",
+                "You divided by the sum of both areas, in which the overlap counts twice. Subtract it once.",
             ),
             Misconception(
                 "of the first",
@@ -434,7 +434,7 @@ EXERCISES = [
             Misconception(
                 "objects for queries",
                 _objects_of_queries,
-                "You have an object for each query. Asked for is a query for each object.",
+                "You have an object for each query. Return a query for each object.",
             ),
             Misconception(
                 "SciPy's first array",
@@ -451,7 +451,7 @@ EXERCISES = [
             Misconception(
                 "the smallest cost",
                 lambda costs: sum(costs[q, i] for i, q in enumerate(_matched(costs))),
-                "This is what the cheapest matching costs. Asked for is the matching: for each object its query.",
+                "This is what the cheapest matching costs. Return the matching: for each object its query.",
             ),
             Misconception(
                 "the dearest",
@@ -461,7 +461,7 @@ EXERCISES = [
             Misconception(
                 "in order",
                 lambda costs: list(range(costs.shape[1])),
-                "You numbered the objects through. That is the fixed order which the matching replaces.",
+                "You gave object 0 to query 0, and so on. That is the fixed order which the matching replaces.",
             ),
         ],
     ),

@@ -300,7 +300,7 @@ EXERCISES = [
             Misconception(
                 "the sign",
                 lambda scores, answer: -_loss(scores, answer),
-                "The sign is turned: a loss is minus the logarithm of a probability, and never below zero.",
+                "The sign is wrong: a loss is minus the logarithm of a probability, and never below zero.",
             ),
         ],
         solution=_solve_loss,

@@ -285,7 +285,7 @@ EXERCISES = [
             Misconception(
                 "the rest",
                 lambda n, d, d_ff: 1 - _share(n, d, d_ff),
-                "That is the share of what treats each word by itself. Asked for is the other one.",
+                "That is the share of what treats each word by itself. Return the other one.",
             ),
             Misconception(
                 "one product of the feed-forward",
@@ -526,7 +526,7 @@ EXERCISES = [
         reference=_misses,
         cases=lambda rng: [_losses(rng, m, last) for m, last in ((5, 1.0), (6, 0.6), (4, 1.0), (4, 0.6))],
         hints=(
-            "Which points may the line know that says what the third will be? And the fourth?",
+            "A line is to say what the third loss will be. Which points may it be fitted to? And for the fourth?",
             "np.polyfit(np.log(sizes[:k]), np.log(losses[:k]), 1) gives slope and height of the line through the "
             "first k points. It is asked for the next one, sizes[k].",
             "for k in range(2, len(sizes)): slope, height = np.polyfit(...); promised = np.exp(height + slope * "
@@ -536,31 +536,30 @@ EXERCISES = [
             Misconception(
                 "it knew the answer",
                 _missed(known=slice(None)),
-                "The point that is asked for was among those that the line was laid through. What is left out is left "
+                "Your line was fitted to the very point that it is asked for. What is left out is left "
                 "out of the fit, too.",
             ),
             Misconception(
                 "the first two for all",
                 _one_line(slice(0, 2)),
-                "Your line always goes through the first two points. Lay a new one for each point, through all before "
-                "it.",
+                "Your line is always fitted to the first two points. Fit a new one for each point, to all before it.",
             ),
             Misconception(
                 "one line for all",
                 _one_line(slice(None, -1)),
-                "You laid one line, through all but the largest. It knows the points that it is asked for: lay a new "
-                "one for each, through those before it.",
+                "You fitted one line, to all but the largest. It knows the points that it is asked for: fit a new "
+                "one for each, to those before it.",
             ),
             Misconception(
                 "one line through all",
                 _one_line(slice(None)),
-                "You laid one line through all points. It knows those that it is asked for: lay a new one for each, "
-                "through those before it.",
+                "You fitted one line to all points. It knows those that it is asked for: fit a new one for each, "
+                "to those before it.",
             ),
             Misconception(
                 "the largest only",
                 _last_miss,
-                "That is right for the largest. Asked for is a number for each point from the third on.",
+                "That is right for the largest. Return a number for each point from the third on.",
             ),
             Misconception(
                 "a straight line on plain paper",
@@ -590,7 +589,7 @@ EXERCISES = [
             Misconception(
                 "the promises",
                 lambda sizes, losses: (1 + _misses(sizes, losses)) * losses[2:],
-                "These are the losses that were promised. Asked for is (promised − found) / found.",
+                "These are the losses that were promised. Return (promised − found) / found.",
             ),
             Misconception(
                 "height and slope exchanged",
@@ -600,8 +599,7 @@ EXERCISES = [
             Misconception(
                 "the last two",
                 _missed(known=slice(-3, -1)),
-                "Your lines go through the two points before the one that is asked for. Lay each through all before "
-                "it.",
+                "Your lines are fitted to the two points before the one that is asked for. Fit each to all before it.",
             ),
             Misconception(
                 "the other way round",
@@ -621,17 +619,17 @@ EXERCISES = [
             Misconception(
                 "a ratio",
                 lambda sizes, losses: 1 + _misses(sizes, losses),
-                "You divided the promised loss by the one that was found. Take off 1, and you have what it missed by.",
+                "You divided the promised loss by the one that was found. Subtract 1, and you have what it missed by.",
             ),
             Misconception(
                 "in nats",
                 lambda sizes, losses: _misses(sizes, losses) * losses[2:],
-                "That is the difference. Asked for is its share of the loss that was found.",
+                "That is the difference. Divide it by the loss that was found.",
             ),
             Misconception(
                 "in nats, the other way round",
                 lambda sizes, losses: -_misses(sizes, losses) * losses[2:],
-                "That is found less promised, in nats. Asked for is (promised − found) / found.",
+                "That is found less promised, in nats. Return (promised − found) / found.",
             ),
             Misconception(
                 "logarithms",
