@@ -143,7 +143,7 @@ def runs(
     to all, 0 to 1.
 
     >>> runs({"a": [1, 2], "b": [3, 4]}, title="b wins twice", labels=("", "points"), reference={"none": 0})
-    b wins twice. One plot. Up: points. Lines: none. Dots: a 2, b 2.
+    b wins twice. One plot. Up: points. Lines: none. Dots: 2 for a, 2 for b.
     >>> runs({"a": [1, 4], "b": [4, 1]}, title="Each wins once", labels=("", "points"), names=["run 0", "run 1"])
     Each wins once. One plot. Up: points. Lines: run 0, run 1. Dots: 2 and 2.
     """

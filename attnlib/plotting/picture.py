@@ -174,7 +174,7 @@ def _describe_axes(ax: Axes) -> str:
         "Title": ax.get_title(loc="left"),
         "Across": ax.get_xlabel(),
         "Up": ax.get_ylabel(),
-        "Lines": ", ".join(filter(None, [*ax.get_legend_handles_labels()[1], *_beside_legend(ax.lines)])),
+        "Lines": _listed(filter(None, [*ax.get_legend_handles_labels()[1], *_beside_legend(ax.lines)])),
         "Dots": _dots(ax),
         "Grid of numbers": " and ".join("×".join(map(str, np.shape(im.get_array())[:2])) for im in ax.images),
     }
@@ -182,11 +182,18 @@ def _describe_axes(ax: Axes) -> str:
 
 
 def _dots(ax: Axes) -> str:
-    """How many dots each cloud has, after its name if all have one."""
+    """How many dots each cloud has, before its name if all have one."""
     clouds = [artist for artist in ax.collections if type(artist).__name__ == "PathCollection"]
     names, counts = _beside_legend(clouds), [str(len(cloud.get_offsets())) for cloud in clouds]
-    whole = len(names) == len(counts)
-    return ", ".join(map(" ".join, zip(names, counts, strict=True))) if whole else " and ".join(counts)
+    if len(names) != len(counts):
+        return " and ".join(counts)
+    return _listed(f"{count} for {name}" for name, count in zip(names, counts, strict=True))
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names in a row, apart by more than a comma where one of them has a comma of its own."""
+    names = list(names)
+    return ("; " if any("," in name for name in names) else ", ").join(names)
 
 
 def _beside_legend(artists: Iterable[Artist]) -> list[str]:
