@@ -37,7 +37,7 @@ EXERCISES = [
             Misconception(
                 "ignored the weights",
                 lambda weights, values: np.mean(values),
-                "That is the ordinary mean, in which every value counts the same. Let each count for its weight.",
+                "That is the ordinary mean, in which every value counts the same. Let each count by its weight.",
             ),
             Misconception(
                 "softmax",

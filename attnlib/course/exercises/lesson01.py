@@ -126,7 +126,7 @@ EXERCISES = [
             Misconception(
                 "not normalised",
                 lambda x, data, h: _kernel_value(x - data, h),
-                "These are the kernel values, and they are right. Weights sum to one: divide by the sum of them all.",
+                "These kernel values are right. Weights sum to one: divide by the sum of all kernel values.",
             ),
             Misconception(
                 "no bandwidth",
@@ -143,7 +143,7 @@ EXERCISES = [
             Misconception(
                 "h not squared",
                 lambda x, data, h: _normalised(np.exp(-((x - data) ** 2) / (2 * h))),
-                "You divided the squared distance by 2h. Distance is divided by h before it is squared, so it "
+                "You divided the squared distance by 2h. Distance is divided by h before it is squared: the divisor "
                 "is 2h²; otherwise the units do not cancel.",
             ),
             Misconception(
@@ -160,13 +160,13 @@ EXERCISES = [
             Misconception(
                 "largest is one",
                 lambda x, data, h: _weights(x, data, h) / _weights(x, data, h).max(),
-                "You divided by the largest kernel value. Weights sum to one: divide by the sum of them all.",
+                "You divided by the largest kernel value. Weights sum to one: divide by the sum of all kernel values.",
             ),
             Misconception(
                 "density",
                 lambda x, data, h: _kernel_value(x - data, h) / (h * np.sqrt(2 * np.pi)),
-                "That is the height of the normal curve, whose area is one. Here the weights of the data sum to one: "
-                "divide by their sum.",
+                "That is the height of the normal curve, whose area is one. Here the weights sum to one: divide "
+                "the heights by their sum.",
             ),
         ],
     ),
@@ -263,8 +263,8 @@ EXERCISES = [
             Misconception(
                 "the second richest",
                 lambda: data.engel()[0][-2],
-                "Without the second richest h falls to 78 francs, as without both. One other household does a little "
-                "more.",
+                "Without the second richest h falls to 78 francs, as without the two richest. Another household "
+                "does a little more.",
             ),
             Misconception(
                 "the bandwidth",
@@ -290,7 +290,7 @@ EXERCISES = [
         cases=lambda rng: [_smoother(rng) for _ in range(3)],
         hints=(
             "Start from the ordinary errors, y - W @ y. They are too small, because each point helped itself.",
-            "The part of its prediction that point i supplied itself is W[i, i].",
+            "In the prediction at point i, its own value has the weight W[i, i].",
             "Divide each error by 1 - np.diag(W), then take the root of the mean of the squares.",
         ),
         misconceptions=[
@@ -329,7 +329,7 @@ EXERCISES = [
             Misconception(
                 "own weight",
                 lambda W, y: np.sqrt(np.mean(((y - W @ y) / np.diag(W)) ** 2)),
-                "You divided by W[i, i], the part that a point supplies itself. Divide by what the others supply, "
+                "You divided by W[i, i], the weight of the point itself. Divide by the weight of all the others, "
                 "1 - W[i, i].",
             ),
             Misconception(
@@ -347,7 +347,7 @@ EXERCISES = [
             Misconception(
                 "standard deviation",
                 lambda W, y: np.std((y - W @ y) / (1 - np.diag(W))),
-                "np.std takes the mean of the errors away first. The root of the mean of their squares is asked for.",
+                "np.std subtracts the mean of the errors first. The root of the mean of their squares is asked for.",
             ),
             Misconception(
                 "the whole matrix",
@@ -383,7 +383,7 @@ EXERCISES = [
             Misconception(
                 "median without weights",
                 lambda weights, y: np.median(y),
-                "That is the median of the targets, all counting alike. Let each count for its weight.",
+                "That is the median of the targets, each counted once. Let each count by its weight.",
             ),
             Misconception(
                 "not sorted",
@@ -409,7 +409,7 @@ EXERCISES = [
             Misconception(
                 "position",
                 lambda weights, y: np.argmax(np.cumsum(weights[np.argsort(y)]) >= 0.5),
-                "That is a place in the sorted list. Return the target that stands there: y[order] at it.",
+                "That is a place in the sorted list. Return the target at that place of y[order].",
             ),
             Misconception(
                 "its place, in y as it came",
@@ -425,8 +425,8 @@ EXERCISES = [
             Misconception(
                 "more than half",
                 lambda weights, y: y[np.argsort(y)][np.argmax(np.cumsum(weights[np.argsort(y)]) > 0.5 + 1e-12)],
-                "Right unless a running sum is exactly one half. Then you went on to the next target (or came from "
-                "the largest down). At least one half was asked for, from the smallest up.",
+                "Right unless a running sum is exactly one half. There you went on to the next target, or you started "
+                "from the largest. From the smallest up, take the first target whose sum is at least one half.",
             ),
         ],
     ),

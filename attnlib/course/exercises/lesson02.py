@@ -33,11 +33,11 @@ def _products(pair):
     """The dot products of two matrices, or words that say why there are none."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         return (
-            "One thing came. Return two matrices, with a comma between them: what is multiplied, not what comes out."
+            "Two matrices are expected, with a comma between them: the factors, not their product."
         )
     one, other = (np.asarray(matrix, float) for matrix in pair)
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
-        return f"Shapes {one.shape} and {other.shape} came. Both need rows, and as many columns as the other."
+        return f"Shapes {one.shape} and {other.shape} came. Both need two axes and the same number of columns."
     return one @ other.T if np.isfinite(one @ other.T).all() else "Some of the dot products are not finite."
 
 
@@ -202,7 +202,7 @@ EXERCISES = [
             Misconception(
                 "lost sign",
                 lambda q, k, h: masked_softmax(_squares(q, k) / (2 * h**2)),
-                "Your score grows with distance, so the farthest key gets the largest weight. It is minus the "
+                "Your score grows with distance, so the farthest key gets the largest weight. Put a minus before the "
                 "squared distance.",
             ),
             Misconception(
@@ -213,8 +213,8 @@ EXERCISES = [
             Misconception(
                 "the half of the key",
                 lambda q, k, h: masked_softmax((q @ k.T - (k**2).sum(axis=1)) / h**2),
-                "The key's own term is there, and twice too large: in the square of q - k it stands beside 2 q · k, "
-                "so it counts a half beside q · k.",
+                "The key's own term is there, but twice as large as it should be: the square of q - k has it beside "
+                "2 q · k, so beside q · k it is halved.",
             ),
             Misconception(
                 "dot product",
@@ -284,13 +284,13 @@ EXERCISES = [
             Misconception(
                 "never moved",
                 lambda f, w, lr, steps: w,
-                "You are where you began. Between backward and step, zero_grad clears the gradient before it is used: "
+                "You are where you began. Does zero_grad stand between backward and step? Then it clears too early: "
                 "first clear, then backward, then step.",
             ),
             Misconception(
                 "first gradient only",
                 lambda f, w, lr, steps: _descend(f, w, lr * steps, 1),
-                "You took every step against the first gradient. It changes with w: call backward anew in each step.",
+                "You took every step against the first gradient. It changes with w: call backward again in each step.",
             ),
             Misconception(
                 "Adam",
@@ -311,7 +311,7 @@ EXERCISES = [
         compare=_same_weights,
         cases=lambda rng: [_cases(rng) for _ in range(3)],
         hints=(
-            "Which of the three terms of the opened square is missing from the dot product, and cannot be dropped?",
+            "Which of the three terms of the expanded square is missing from the dot product, and cannot be dropped?",
             "Append a number to each key that is a function of that key alone, and to each query a constant.",
             "np.column_stack([q, np.ones(len(q))]) and np.column_stack([k, -(k**2).sum(axis=1) / 2]).",
         ),
@@ -324,7 +324,7 @@ EXERCISES = [
             Misconception(
                 "plus",
                 lambda q, k: (_append(q, 1.0), _append(k, (k**2).sum(axis=1) / 2)),
-                "Your long keys gain by what they should lose. The key's term carries a minus sign.",
+                "Your long keys gain where they should lose. The key's term carries a minus sign.",
             ),
             Misconception(
                 "query's term",
@@ -450,13 +450,13 @@ EXERCISES = [
             Misconception(
                 "borrowed",
                 lambda: 0.5,
-                "That is the bandwidth that the lesson uses for whole images. Leave each upper half out of the "
-                "others instead and compare all five.",
+                "That is the bandwidth that the lesson uses for whole images. Here the keys are upper halves: compare "
+                "loo_error for all five bandwidths.",
             ),
             Misconception(
                 "smoothest",
                 lambda: 0.7,
-                "The widest one averages over so many digits that every answer looks like their mean. Compare "
+                "The widest bandwidth averages over so many digits that every answer looks like their mean. Compare "
                 "loo_error for all five.",
             ),
         ],
@@ -495,7 +495,7 @@ EXERCISES = [
             Misconception(
                 "one matrix",
                 lambda: (_matrices()[0],) * 2,
-                "With one matrix for both, each finds those that ask for the same as it does, first of all itself.",
+                "With one matrix for both, each word finds those that ask for the same thing, first of all itself.",
             ),
         ],
     ),

@@ -93,12 +93,12 @@ EXERCISES = [
             Misconception(
                 "divided by d",
                 lambda Q, K: dot(Q, K) / Q.shape[1],
-                "You divided by d. The standard deviation of the dot product is √d, so that is what brings it to one.",
+                "You divided by d. The standard deviation of the dot product is √d: dividing by √d brings it to one.",
             ),
             Misconception(
                 "the lesson's four",
                 lambda Q, K: dot(Q, K) / np.sqrt(4),
-                "You divided by 2, the root of d = 4 in the lesson's small example. Here d is another: Q.shape[1].",
+                "You divided by 2, the root of d = 4 in the lesson's small example. Here d is different: Q.shape[1].",
             ),
             Misconception(
                 "transposed",
@@ -114,7 +114,7 @@ EXERCISES = [
             Misconception(
                 "number of queries",
                 lambda Q, K: dot(Q, K) / np.sqrt(len(Q)),
-                "You divided by the root of the number of queries. It is the root of d, the number of columns: "
+                "You divided by the root of the number of queries. Take the root of d, the number of columns: "
                 "Q.shape[1].",
             ),
             Misconception(
@@ -125,7 +125,7 @@ EXERCISES = [
             Misconception(
                 "exponentials",
                 lambda Q, K: np.exp(scaled_dot(Q, K)),
-                "These are the exponentials of the scores, which the softmax takes. The scores come before it.",
+                "You took the exponentials of the scores. The softmax does that; the scores come before it.",
             ),
             Misconception(
                 "cosine",
@@ -150,7 +150,7 @@ EXERCISES = [
             Misconception(
                 "no tanh",
                 lambda Q, K, w_q, w_k, w: _hidden(Q, K, w_q, w_k) @ w,
-                "Without the tanh the score is a sum of something of the query and something of the key. The "
+                "Without the tanh the score is a sum of one part from the query and one from the key. The "
                 "query's part cancels in the softmax, and all queries get the same weights.",
             ),
             Misconception(
@@ -196,7 +196,7 @@ EXERCISES = [
             Misconception(
                 "entry by entry",
                 lambda s: np.diag(masked_softmax(s)) - masked_softmax(s) ** 2,
-                "You multiplied alpha with itself entry by entry and subtracted that from every row. All products "
+                "You multiplied alpha by itself entry by entry and subtracted that from every row. All products "
                 "alpha_i alpha_j are wanted, a matrix: np.outer(alpha, alpha).",
             ),
             Misconception(
@@ -330,13 +330,13 @@ EXERCISES = [
             Misconception(
                 "zero",
                 lambda: 0.0,
-                "About 0 is the mean for a key that is independent of the query. With itself every term is a square, "
+                "About 0 is the mean for a key that is independent of the query. Here every term is a square, "
                 "and squares do not cancel.",
             ),
             Misconception(
                 "one",
                 lambda: 1.0,
-                "About 1 is the variance that scaling gives to independent vectors, or the mean if you divide by 64. "
+                "About 1 is the variance of scaled scores of independent vectors, or the mean if you divide by 64. "
                 "A query and itself are as dependent as can be: add 64 squares, and divide by √64.",
             ),
             Misconception(
@@ -418,7 +418,7 @@ EXERCISES = [
             Misconception(
                 "sum",
                 lambda d, a, b: np.sqrt(d) * (a + b),
-                "You added a and b. Twice as long a query makes every score twice as large, so they are factors.",
+                "You added a and b. A query twice as long makes every score twice as large, so a and b are factors.",
             ),
         ],
     ),

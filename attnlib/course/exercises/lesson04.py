@@ -65,7 +65,7 @@ EXERCISES = [
         reference=_hard,
         cases=_choices,
         hints=(
-            "For each row of S, where is the largest score? That is one number a query.",
+            "For each row of S, where is the largest score? That is one number for each query.",
             "S.argmax(axis=1) gives the positions. Rows of V can be taken with an array of positions.",
             "V[S.argmax(axis=1)].",
         ),
@@ -73,8 +73,8 @@ EXERCISES = [
             Misconception(
                 "sharp softmax",
                 lambda S, V: masked_softmax(100.0 * S) @ V,
-                "A softmax at a low temperature comes near, and still mixes: where two scores are close, both of "
-                "their values come in. Choose one position.",
+                "A softmax at a low temperature comes near, but it still mixes: where two scores are close, both "
+                "values count. Choose one position.",
             ),
             Misconception(
                 "the mean",
@@ -90,12 +90,12 @@ EXERCISES = [
             Misconception(
                 "all of the equals",
                 lambda S, V: np.equal(S, S.max(axis=1, keepdims=True)) @ V,
-                "Where several scores are largest you added their values up. One is chosen: the first of equals.",
+                "Where several scores tie, you added their values up. One is chosen: the first of equals.",
             ),
             Misconception(
                 "mean of the equals",
                 lambda S, V: masked_softmax(1e6 * S) @ V,
-                "Right but for ties: where several scores are largest, you averaged their values. One is chosen: the "
+                "Right but for ties: there you averaged the values. One is chosen: the "
                 "first of equals.",
             ),
             Misconception(
@@ -121,7 +121,7 @@ EXERCISES = [
             Misconception(
                 "last of the equals",
                 lambda S, V: V[S.shape[1] - 1 - S[:, ::-1].argmax(axis=1)],
-                "Right but for ties: where several scores are largest, you took the last of them. np.argmax takes the "
+                "Right but for ties: there you took the last of the largest. np.argmax takes the "
                 "first.",
             ),
         ],
@@ -152,13 +152,13 @@ EXERCISES = [
             Misconception(
                 "baseline outside the bracket",
                 lambda s, j, reward, baseline: _estimate(s, j, reward, 0.0) - baseline,
-                "The baseline stands outside the bracket, so that it is taken from every entry. It is taken from the "
-                "reward, before that is multiplied.",
+                "Your baseline stands outside the bracket, so it is subtracted from every entry. Subtract it from the "
+                "reward, before you multiply.",
             ),
             Misconception(
                 "sign",
                 lambda s, j, reward, baseline: -_estimate(s, j, reward, baseline),
-                "The sign is reversed: raising s_j makes j likelier, so that a good reward must raise it.",
+                "The sign is reversed: raising s_j makes j likelier, so a good reward must raise s_j.",
             ),
             Misconception(
                 "without the one drawn",
@@ -220,8 +220,8 @@ EXERCISES = [
             Misconception(
                 "one softmax",
                 lambda w, s: _flat(w + s[:, None]),
-                "You added the scores and took one softmax over all words. There a sentence gains by having many "
-                "words, or well scored ones. Here its words share what the sentence gets, whatever their scores.",
+                "You added the scores and took one softmax over all words. That way a sentence gains by having many "
+                "words, or high scores. Here its words share what the sentence gets, whatever their scores.",
             ),
             Misconception(
                 "sentences ignored",
@@ -231,18 +231,18 @@ EXERCISES = [
             Misconception(
                 "words over the document",
                 lambda w, s: masked_softmax(s)[:, None] * _flat(w),
-                "Your word weights sum to one over the whole document, so the joint ones sum to less. They sum to one "
+                "Your word weights sum to one over the whole document, so the joint ones sum to less. Normalise "
                 "in each sentence.",
             ),
             Misconception(
                 "sentence scores as weights",
                 lambda w, s: s[:, None] * masked_softmax(w),
-                "You multiplied with the scores of the sentences. They need a softmax first.",
+                "You multiplied by the scores of the sentences. The scores need a softmax first.",
             ),
             Misconception(
                 "wrong axis",
                 lambda w, s: masked_softmax(s)[:, None] * masked_softmax(w.T).T,
-                "The word weights sum to one down the columns, over words that stand in different sentences. Sum them "
+                "The word weights sum to one down the columns, over words of different sentences. Let them sum to one "
                 "along a sentence: the last axis.",
             ),
             Misconception(
@@ -276,7 +276,7 @@ EXERCISES = [
             Misconception(
                 "the wrong ones",
                 lambda scores, seen: masked_softmax(scores[None], seen[None])[0],
-                "You kept what was pointed at and hid the rest. seen is True where it may not point.",
+                "You kept what was pointed at and hid the rest. seen is True where the pointer may not point.",
             ),
             Misconception(
                 "scores times mask",
@@ -286,7 +286,7 @@ EXERCISES = [
             Misconception(
                 "hidden by a number",
                 lambda scores, seen: masked_softmax(np.where(seen, -100.0, scores)),
-                "You hid with a finite number, and the other scores lie below it. Only minus infinity is below all.",
+                "You hid scores with a finite number, and the others lie below it. Only minus infinity is below all.",
             ),
             Misconception(
                 "weights times mask",
@@ -301,8 +301,8 @@ EXERCISES = [
             Misconception(
                 "shorter",
                 lambda scores, seen: masked_softmax(scores[~seen]),
-                "The weights are right, and no longer stand at their positions: give back one for each input, zeros "
-                "where it may not point.",
+                "The weights are right, but not at their positions: return one weight for each input, with zeros "
+                "where the pointer may not point.",
             ),
         ],
     ),
@@ -335,7 +335,7 @@ EXERCISES = [
             Misconception(
                 "of the logarithm",
                 lambda gap, tau: _slope(gap, tau) * (1 + np.exp(-gap / tau)),
-                "That is the derivative of log alpha. That of alpha has one more factor alpha.",
+                "That is the derivative of log alpha. The derivative of alpha has one more factor, alpha.",
             ),
             Misconception(
                 "the output",
@@ -350,7 +350,7 @@ EXERCISES = [
             Misconception(
                 "with respect to the temperature",
                 lambda gap, tau: -gap / tau * _slope(gap, tau),
-                "That is the derivative with respect to tau. With respect to the gap is asked for.",
+                "That is the derivative with respect to tau. The derivative with respect to the gap is asked for.",
             ),
             Misconception(
                 "temperature outside only",
@@ -394,12 +394,12 @@ EXERCISES = [
             Misconception(
                 "equal chances",
                 lambda weights, reward: reward.mean(),
-                "You counted all positions alike. Draws come with the chances in weights.",
+                "You counted all positions alike. They are drawn with the chances in weights.",
             ),
             Misconception(
                 "best reward",
                 lambda weights, reward: reward.max(),
-                "With the best reward as baseline nothing is ever raised, and the spread is large.",
+                "With the best reward as baseline the score that was drawn never rises, and the spread is large.",
             ),
             Misconception(
                 "lengths not squared",
@@ -409,7 +409,7 @@ EXERCISES = [
                     / (weights @ np.linalg.norm(np.eye(len(weights)) - weights, axis=1))
                 ),
                 "Close: rewards are weighted with the chance times the length of the step. The spread is a mean of "
-                "squares, so it is the length squared.",
+                "squares, so take the length squared.",
             ),
             Misconception(
                 "own score, not squared",

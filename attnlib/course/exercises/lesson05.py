@@ -90,7 +90,7 @@ EXERCISES = [
             Misconception(
                 "divided by all words",
                 _shares_of_all,
-                "You left them out of the hits, but not of the total: divide by the number of words in which the "
+                "Where both agree you left out the hits, not the words: divide by the number of words in which the "
                 "places differ.",
             ),
             Misconception(
@@ -101,12 +101,12 @@ EXERCISES = [
             Misconception(
                 "mean weight",
                 _mean_weight,
-                "This is the mean weight at the place that each names. Count how often the largest is there.",
+                "This is the mean weight at the place that each names. Count how often the largest weight is there.",
             ),
             Misconception(
                 "or else the other",
                 _or_the_other,
-                "You took what is not the first for the second. Both can be wrong, with the weight at a third, "
+                "You took a miss of the first as a hit of the second. Both can be wrong, with the weight at a third, "
                 "so count each by itself.",
             ),
             Misconception(
@@ -154,7 +154,7 @@ EXERCISES = [
             Misconception(
                 "divided",
                 lambda p, n: p / n,
-                "Chances that must all come true are multiplied, not divided by their number.",
+                "Chances of things that must all happen are multiplied, not divided by their number.",
             ),
             Misconception(
                 "at least one right",
@@ -203,7 +203,7 @@ EXERCISES = [
             Misconception(
                 "reset after U",
                 lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(x @ W + r * (h @ U)),
-                "You multiplied by r after U, as torch does for speed. That is another cell than the one asked "
+                "You multiplied by r after U, as torch does for speed. That is a different cell from the one asked "
                 "for: here r * h comes first, as in the paper of 2014.",
             ),
             Misconception(
@@ -230,7 +230,7 @@ EXERCISES = [
             Misconception(
                 "the gates in each other's place",
                 lambda x, h, z, r, W, U: r * h + (1 - r) * np.tanh(x @ W + (z * h) @ U),
-                "z and r stand in each other's place: r belongs inside the tanh, and z mixes the proposal with the "
+                "You swapped z and r: r belongs inside the tanh, and z mixes the proposal with the "
                 "state before.",
             ),
             Misconception(
@@ -295,7 +295,7 @@ EXERCISES = [
             Misconception(
                 "doubling",
                 lambda n, k: int(np.ceil(np.log(n) / np.log(k))),
-                "A logarithm is right where each layer skips k times as many places as the last. These skip none.",
+                "A logarithm is right where each layer skips k times as many as the one before. These skip none.",
             ),
             Misconception(
                 "not rounded",
@@ -310,7 +310,7 @@ EXERCISES = [
         reference=_crossing,
         cases=lambda rng: [(64,), (128,), (33,), (7,)],
         hints=(
-            "Write both counts: four matrices on x and four on h, for n rows; and the table's row of attention.",
+            "Write both counts: four matrices on x and four on h, for n rows; and attention's row in the table.",
             "8 n d² against 3 n d² + 2 n² d. Divide by n d.",
             "8 d < 3 d + 2 n, so n > 5 d / 2: the next whole number is 5 * d // 2 + 1.",
         ),

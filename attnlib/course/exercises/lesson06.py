@@ -33,7 +33,7 @@ def _same_scores(expected, got):
     W_Q, W_K = (np.asarray(matrix, dtype=float) for matrix in got)
     for name, matrix in (("W_Q", W_Q), ("W_K", W_K)):
         if matrix.ndim != 2 or len(matrix) != 4:
-            return f"{name} has the shape {matrix.shape}. It has a row for each of the four features: (4, d_k)."
+            return f"{name} has the shape {matrix.shape}. It needs a row for each of the four features: (4, d_k)."
     if W_Q.shape[1] != W_K.shape[1]:
         return (
             f"Your queries have {W_Q.shape[1]} numbers and your keys {W_K.shape[1]}. "
@@ -101,7 +101,7 @@ EXERCISES = [
             Misconception(
                 "bare values",
                 lambda X, W_Q, W_K, W_V, i: attention(X[i : i + 1] @ W_Q, X @ W_K, X).out[0],
-                "You averaged the rows of X. What is averaged are the values, X @ W_V.",
+                "You averaged the rows of X. Average the values, X @ W_V.",
             ),
             Misconception(
                 "swapped",
@@ -112,7 +112,7 @@ EXERCISES = [
             Misconception(
                 "all rows",
                 lambda X, W_Q, W_K, W_V, i: attention(X @ W_Q, X @ W_K, X @ W_V).out,
-                "You computed every row. Only that of token i is asked for.",
+                "You computed every row. Only the row of token i is asked for.",
             ),
             Misconception(
                 "weights",
@@ -127,7 +127,7 @@ EXERCISES = [
             Misconception(
                 "columns",
                 lambda X, W_Q, W_K, W_V, i: masked_softmax(scaled_dot(X @ W_Q, X @ W_K).T).T[i] @ (X @ W_V),
-                "Your softmax ran over the queries. It runs over the keys, so that the weights of token i sum to one.",
+                "Your softmax ran over the queries. It should run over the keys: the weights of token i sum to one.",
             ),
             Misconception(
                 "a column of weights",
@@ -138,12 +138,12 @@ EXERCISES = [
             Misconception(
                 "scaled by n",
                 lambda X, W_Q, W_K, W_V, i: masked_softmax(X @ W_K @ (X[i] @ W_Q) / np.sqrt(len(X))) @ X @ W_V,
-                "You divided by the root of the number of tokens. It is the size of a query, W_Q.shape[1].",
+                "You divided by the root of the number of tokens. Take the size of a query, W_Q.shape[1].",
             ),
             Misconception(
                 "scaled by d_v",
                 lambda X, W_Q, W_K, W_V, i: masked_softmax(X @ W_K @ (X[i] @ W_Q) / np.sqrt(W_V.shape[1])) @ X @ W_V,
-                "You divided by the root of the size of a value. What meets in the score are query and key: take "
+                "You divided by the root of the size of a value. In the score a query meets a key: take "
                 "their size.",
             ),
             Misconception(
@@ -175,7 +175,7 @@ EXERCISES = [
             Misconception(
                 "nouns ask",
                 lambda strength: _agreement(strength)[::-1],
-                "Yours lets each noun look for its verb. Verbs ask, so W_Q has its numbers in the rows of verbs.",
+                "Your W_Q lets each noun look for its verb. Verbs ask, so W_Q has its numbers in the rows of verbs.",
             ),
             Misconception(
                 "not scaled",
@@ -204,7 +204,7 @@ EXERCISES = [
                     strength * np.array([[0.0], [0.0], [1.0], [-1.0]]),
                     np.array([[1.0], [-1.0], [0.0], [0.0]]),
                 ),
-                "One number with a sign finds the right noun, but gives the wrong one minus the strength, and it "
+                "One number with a sign finds the right noun, but the wrong one has the score -strength, which "
                 "should be 0. Two numbers, one for singular and one for plural, do not touch the other noun.",
             ),
             Misconception(
@@ -267,7 +267,7 @@ EXERCISES = [
             Misconception(
                 "one matrix",
                 lambda W_Q, W_K: W_Q @ W_Q.T / np.sqrt(W_Q.shape[1]),
-                "W_K is not in it. With one matrix for both the scores would be symmetric.",
+                "W_K is missing. With one matrix for both the scores would be symmetric.",
             ),
         ],
     ),
@@ -316,7 +316,7 @@ EXERCISES = [
                 lambda X_c, W_Qc, W_Kc, W_Vc: (
                     attention((W_Qc @ X_c).T * np.sqrt(len(W_Qc) / len(X_c)), (W_Kc @ X_c).T, (W_Vc @ X_c).T).out.T
                 ),
-                "You divided by the root of the number of rows of X_c, d_model. It is the rows of Q_c that count.",
+                "You divided by the root of the number of rows of X_c, d_model. Take the number of rows of Q_c.",
             ),
             Misconception(
                 "not scaled",

@@ -80,7 +80,7 @@ EXERCISES = [
             Misconception(
                 "not exchanged",
                 lambda x, n_heads: x.reshape(len(x), n_heads, -1),
-                "Each row is cut rightly, but heads come second. Exchange the first two axes, so that each head is a "
+                "The cut is right, but the heads come second. Exchange the first two axes, so that each head is a "
                 "matrix of its own.",
             ),
             Misconception(
@@ -92,7 +92,7 @@ EXERCISES = [
             Misconception(
                 "pieces of n_heads",
                 lambda x, n_heads: x.reshape(len(x), -1, n_heads).swapaxes(0, 1),
-                "You cut each row into pieces of n_heads numbers. It is cut into n_heads pieces.",
+                "You cut each row into pieces of n_heads numbers. Cut it into n_heads pieces.",
             ),
             Misconception(
                 "copied",
@@ -165,18 +165,18 @@ EXERCISES = [
             Misconception(
                 "side by side",
                 lambda d: _bend(d).T,
-                "Your parts stand side by side, (d, 3 d). A row of 3 d numbers is multiplied by it from the left, so "
+                "Your parts stand side by side, (d, 3 d). A row of 3 d numbers stands on the left of W_O, so "
                 "the parts stand one below the other: (3 d, d).",
             ),
             Misconception(
                 "own report last",
                 lambda d: np.concatenate([np.eye(d), np.eye(d), -2 * np.eye(d)]),
-                "The parts are right and in another order. The first head is the station's own report.",
+                "The parts are right, but in the wrong order. The first head is the station's own report.",
             ),
             Misconception(
                 "own report second",
                 lambda d: np.concatenate([np.eye(d), -2 * np.eye(d), np.eye(d)]),
-                "The parts are right and in another order. The first head is the station's own report, the second "
+                "The parts are right, but in the wrong order. The first head is the station's own report, the second "
                 "the left neighbour's.",
             ),
             Misconception(
@@ -225,19 +225,19 @@ EXERCISES = [
         cases=lambda rng: [(float(a),) for a in (0.9, 0.7, 0.2, 1.0)],
         hints=(
             "With x and z for the two reports, the answer is w (a x + (1 - a) z), and x - z is wanted.",
-            "The error is (1 - a w)² + (1 + (1 - a) w)². Differentiate by w.",
+            "The error is (1 - a w)² + (1 + (1 - a) w)². Differentiate with respect to w.",
             "With b = 1 - a: w = (a - b) / (a² + b²), and the error there is 2 - (a - b)² / (a² + b²).",
         ),
         misconceptions=[
             Misconception(
                 "w is one",
                 lambda a: _error(a, 1.0),
-                "This is the error at w = 1. Choose w: set the derivative by w to zero.",
+                "This is the error at w = 1. Choose w: set the derivative with respect to w to zero.",
             ),
             Misconception(
                 "the bound",
                 lambda a: 1.0,
-                "1 is the bound over all weights. At this a it is larger: only a head with all its weight on one "
+                "1 is the bound over all weights. Here the error is larger: only a head with all its weight on one "
                 "neighbour reaches 1.",
             ),
             Misconception(
@@ -248,7 +248,7 @@ EXERCISES = [
             Misconception(
                 "halved",
                 lambda a: _smallest_error(a) / 2,
-                "You halved it. There is one number to get right, and its error has two parts that add up.",
+                "You halved the error. There is one number to get right, and its error has two parts that add up.",
             ),
             Misconception(
                 "not divided",
@@ -259,7 +259,7 @@ EXERCISES = [
                 "wrong sign",
                 lambda a: 2 - 1 / (a**2 + (1 - a) ** 2),
                 "This is for the sum of the neighbours, where a + (1 - a) = 1. For the difference one sign is minus: "
-                "a - (1 - a). (Or is it (a - b)² / (a² + b²)? By so much the best w lowers the error: subtract it "
+                "a - (1 - a). (If yours is (a - b)² / (a² + b²): the best w lowers the error by that. Subtract it "
                 "from 2.)",
             ),
             Misconception(
@@ -279,7 +279,7 @@ EXERCISES = [
         ],
         hints=(
             "Project, split, attend, merge, project: five steps.",
-            "attention takes (n_heads, n, d_head), and its scale is then that of a head by itself.",
+            "attention takes (n_heads, n, d_head), and its scale is then that of a single head.",
             "q, k, v = (split(X @ W) for W in …); attention(q, k, v).out back to (n, d_model); @ W_O.",
         ),
         misconceptions=[
@@ -314,7 +314,7 @@ EXERCISES = [
             Misconception(
                 "residual added",
                 lambda X, W_Q, W_K, W_V, W_O, n_heads: X + _layer(X, W_Q, W_K, W_V, W_O, n_heads),
-                "You added X, as a whole block does (lesson 10). The layer of attention alone is asked for.",
+                "You added X, as a whole block does (lesson 10). Only the attention layer is asked for.",
             ),
             Misconception(
                 "reshaped at once",
@@ -346,7 +346,7 @@ EXERCISES = [
             Misconception(
                 "keys as values",
                 lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_Q, W_K, W_K, W_O, n_heads),
-                "You averaged the keys. What is averaged are the values, X @ W_V.",
+                "You averaged the keys. Average the values, X @ W_V.",
             ),
             Misconception(
                 "matrices transposed",

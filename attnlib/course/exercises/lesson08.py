@@ -150,7 +150,7 @@ EXERCISES = [
             Misconception(
                 "exponent twice",
                 lambda places, d: _in_halves(places[:, None] * 10000.0 ** (-2 * np.arange(0, d, 2) / d)),
-                "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
+                "Your exponent is doubled: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
             ),
             Misconception(
                 "half the exponent",
@@ -168,7 +168,7 @@ EXERCISES = [
             Misconception(
                 "growing",
                 lambda places, d: _in_halves(places[:, None] / _omega(d)),
-                "Your hands turn faster from pair to pair. They turn slower: the exponent is negative.",
+                "Your hands turn faster from pair to pair. They should turn slower: the exponent is negative.",
             ),
             Misconception(
                 "whole places",
@@ -237,12 +237,12 @@ EXERCISES = [
             Misconception(
                 "exponent twice",
                 lambda k, d: np.cos(k * 10000.0 ** (-2 * np.arange(0, d, 2) / d)).sum(),
-                "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
+                "Your exponent is doubled: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
             ),
             Misconception(
                 "growing",
                 lambda k, d: np.cos(k / _omega(d)).sum(),
-                "Your hands turn faster from pair to pair. They turn slower: the exponent is negative.",
+                "Your hands turn faster from pair to pair. They should turn slower: the exponent is negative.",
             ),
             Misconception(
                 "one by one",
@@ -272,13 +272,13 @@ EXERCISES = [
                 "backwards",
                 lambda x: _turned(x, -np.arange(len(x))[:, None] * _omega(x.shape[1])),
                 "You turned the other way: check the signs of the two sines. (Scores of queries and keys that both "
-                "turn this way still depend on the distance alone, but weights trained with the other do not fit.)",
+                "turn this way still depend on the distance alone, but weights trained the other way do not fit.)",
             ),
             Misconception(
                 "reflected",
                 lambda x: _turned(x * np.where(np.arange(x.shape[1]) % 2, -1, 1), _angles(x)),
-                "One sign is wrong: (a cos + b sin, a sin - b cos) turns the mirror image. Lengths stay, and at "
-                "position 0 each b has changed its sign, where nothing should happen.",
+                "One sign is wrong: (a cos + b sin, a sin - b cos) turns the mirror image. Lengths stay, but at "
+                "position 0, where nothing should happen, each b changes its sign.",
             ),
             Misconception(
                 "added",
@@ -317,23 +317,23 @@ EXERCISES = [
             Misconception(
                 "exponent twice",
                 lambda x: _turned(x, np.arange(len(x))[:, None] * _omega(x.shape[1]) ** 2),
-                "Your exponent is twice too large: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
+                "Your exponent is doubled: with 2i as the column, ω_i is 10000^(-2i/d), not 10000^(-4i/d).",
             ),
             Misconception(
                 "growing",
                 lambda x: _turned(x, np.arange(len(x))[:, None] / _omega(x.shape[1])),
-                "Your pairs turn faster from one to the next. They turn slower: the exponent is negative.",
+                "Your pairs turn faster from one to the next. They should turn slower: the exponent is negative.",
             ),
             Misconception(
                 "angles in halves",
                 lambda x: x * np.tile(np.cos(_angles(x)), 2) + _quarter_turned(x) * np.tile(np.sin(_angles(x)), 2),
                 "Neighbours are paired, but the angles are laid out for halves: all of them, and then all again, as "
-                "np.tile does. The two of a pair turn by the same angle: np.repeat(angles, 2, axis=1).",
+                "np.tile does. The two numbers of a pair turn by the same angle: np.repeat(angles, 2, axis=1).",
             ),
             Misconception(
                 "not across",
                 lambda x: x * np.repeat(np.cos(_angles(x)) + np.sin(_angles(x)), 2, axis=1),
-                "Each number met only its own sine and cosine. In a turn the two of a pair mix: (a cos - b sin, "
+                "Each number met only its own sine and cosine. In a turn both numbers of a pair mix: (a cos - b sin, "
                 "a sin + b cos).",
             ),
             Misconception(
@@ -363,24 +363,24 @@ EXERCISES = [
             Misconception(
                 "first row",
                 lambda f, x, order: bool(np.allclose(f(x[order])[0], f(x)[order][0])),
-                "You compared the first row only. One of the functions treats all rows alike but the last.",
+                "You compared the first row only. One of the functions treats all rows alike except the last.",
             ),
             Misconception(
                 "last row",
                 lambda f, x, order: bool(np.allclose(f(x[order])[-1], f(x)[order][-1])),
-                "You compared the last row only. One of the functions treats all rows alike but the first.",
+                "You compared the last row only. One of the functions treats all rows alike except the first.",
             ),
             Misconception(
                 "of the set",
                 lambda f, x, order: bool(np.allclose(f(x[order]).sum(axis=0), f(x).sum(axis=0))),
-                "You compared what does not see the order, such as sums over the rows or sorted rows. That can agree "
+                "You compared something that has no order, such as sums over the rows or sorted rows. That can agree "
                 "while the rows do not.",
             ),
             Misconception(
                 "first and last row",
                 lambda f, x, order: bool(np.allclose(f(x[order])[[0, -1]], f(x)[order][[0, -1]])),
-                "You compared the first row and the last. One of the functions treats those two alike, and not what "
-                "lies between them.",
+                "You compared the first row and the last. One of the functions treats those two alike, but not the "
+                "rows between them.",
             ),
             Misconception(
                 "always",

@@ -150,7 +150,7 @@ EXERCISES = [
             Misconception(
                 "future",
                 lambda n_q, n_k: np.arange(n_k) >= np.arange(n_q)[:, None] + n_k - n_q,
-                "Yours opens the future and closes the past. Rows are queries: key <= query.",
+                "Your mask opens the future and closes the past. Rows are queries: key <= query.",
             ),
             Misconception(
                 "inverted",
@@ -160,7 +160,7 @@ EXERCISES = [
             Misconception(
                 "from the start",
                 lambda n_q, n_k: np.arange(n_k) <= np.arange(n_q)[:, None],
-                "Your queries are the first of the positions. They are the last: add n_k - n_q to their places.",
+                "Your queries stand at the first positions. They should be the last: add n_k - n_q to their places.",
             ),
             Misconception(
                 "one too far",
@@ -181,7 +181,7 @@ EXERCISES = [
             Misconception(
                 "nothing hidden",
                 lambda n_q, n_k: np.ones((n_q, n_k), dtype=bool),
-                "Yours hides nothing. A query may attend to its own place and what stands before it.",
+                "Your mask hides nothing. A query may attend to its own place and what stands before it.",
             ),
         ],
     ),
@@ -201,14 +201,14 @@ EXERCISES = [
             Misconception(
                 "hidden afterwards",
                 _hidden_afterwards,
-                "Right, as long as scores are small. Yours divides by, or subtracts, something that hidden scores "
-                "have a part in. Beside a hidden score of 1000 the exponentials of all others vanish, and nothing is "
+                "Right, as long as scores are small. Hidden scores have a part in what you divide by, or in what "
+                "you subtract. Beside a hidden score of 1000 the exponentials of all others vanish, and nothing is "
                 "left of the row. Hide first, then subtract the largest score of what may be seen.",
             ),
             Misconception(
                 "zero where hidden",
                 lambda scores, mask: _hidden_afterwards(np.where(mask, scores, 0), mask),
-                "Right, as long as scores are small. Where all that may be seen is near -100,000, its exponentials "
+                "Right, as long as scores are small. Where all visible scores are near -100,000, their exponentials "
                 "vanish, unless the largest of them is subtracted first. If you put 0 where a score is hidden, that 0 "
                 "was the largest: put -np.inf there. If you cut the scores off instead, subtract.",
             ),
@@ -217,19 +217,19 @@ EXERCISES = [
                 lambda scores, mask: _quietly(lambda e: e / e.sum(axis=-1, keepdims=True))(
                     masked_softmax(scores) * mask
                 ),
-                "You took the softmax, hid, and divided by what was left. A row with nothing left is 0/0 then, and so "
-                "is a row beside whose hidden score of 1000 the others have underflowed. Hide before the softmax.",
+                "You took the softmax, hid, and divided by what was left. A row with nothing left is then 0/0, and so "
+                "is a row where a hidden score of 1000 made all others underflow. Hide before the softmax.",
             ),
             Misconception(
                 "nothing left is 0/0",
                 _quietly(lambda scores, mask: _plain_softmax(np.where(mask, scores, -np.inf))),
-                "Right, but for a row with nothing left, which became NaN. It should be zeros.",
+                "Right, except in a row with nothing left, which became NaN. It should be zeros.",
             ),
             Misconception(
                 "nothing subtracted",
                 _quietly(lambda scores, mask: _divided(np.where(mask, np.exp(scores), 0))),
-                "The exponential of a score of 1000 is too large for a float. Subtract the largest score of those "
-                "that may be seen first: it changes nothing in the fraction.",
+                "The exponential of a score of 1000 is too large for a float. First subtract the largest score "
+                "that may be seen: the fraction stays the same.",
             ),
             Misconception(
                 "scores times mask",
@@ -262,7 +262,7 @@ EXERCISES = [
             Misconception(
                 "without exponential",
                 lambda scores, mask: mask / np.maximum(mask.sum(axis=-1, keepdims=True), 1),
-                "The scores are not in it: what is open gets equal weights.",
+                "The scores have no effect: what is open gets equal weights.",
             ),
             Misconception(
                 "a large number subtracted",
@@ -273,7 +273,7 @@ EXERCISES = [
             Misconception(
                 "mask forgotten",
                 lambda scores, mask: masked_softmax(scores),
-                "This is the softmax of all entries: the mask is not in it.",
+                "This is the softmax of all entries: you did not use the mask.",
             ),
             Misconception(
                 "one maximum for all",
@@ -324,12 +324,12 @@ EXERCISES = [
                 lambda lengths, n, back, ahead: np.repeat(
                     window(n, back=back, ahead=ahead)[None, None], len(lengths), 0
                 ),
-                "The padding is open as keys. A word near the end of a short sentence would see what follows.",
+                "The keys of the padding are open. A word near the end of a short sentence would see what follows.",
             ),
             Misconception(
                 "one too few",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back - 1, ahead),
-                "Your window has back places in all before the next word. It is itself and back before it.",
+                "Your window counts the word itself in `back`. It is the word itself and `back` places before it.",
             ),
             Misconception(
                 "one too many",
@@ -344,7 +344,7 @@ EXERCISES = [
             Misconception(
                 "no window",
                 lambda lengths, n, back, ahead: np.repeat(padding(lengths, n)[:, None], n, axis=2),
-                "The whole sentence is open. Close what lies more than back before or ahead after a word.",
+                "Everything is open. Close what lies more than `back` before a word or more than `ahead` after it.",
             ),
             Misconception(
                 "rows too",
@@ -382,12 +382,12 @@ EXERCISES = [
             Misconception(
                 "nothing ahead",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back, 0),
-                "Yours closes all that comes after a word. At most ahead places after it are open.",
+                "Your mask closes all that comes after a word. At most `ahead` places after it are open.",
             ),
             Misconception(
                 "a mask for each head",
                 lambda lengths, n, back, ahead: np.repeat(_mask(lengths, n, back, ahead), 2, axis=1),
-                "The mask is repeated for several heads, and how many there are nobody has said. Give their axis the "
+                "You repeated the mask for several heads, but nobody has said how many there are. Give their axis the "
                 "size 1: it broadcasts.",
             ),
             Misconception(
@@ -395,8 +395,8 @@ EXERCISES = [
                 lambda lengths, n, back, ahead: (
                     padding(lengths, n).swapaxes(1, 2)[:, None] & window(n, back=back, ahead=ahead)
                 ),
-                "You closed the rows of the padding and left its columns open. It is as keys that padding must not be "
-                "seen.",
+                "You closed the rows of the padding and left its columns open. Nobody may see padding as a "
+                "key.",
             ),
         ],
     ),
@@ -432,25 +432,25 @@ EXERCISES = [
             Misconception(
                 "one number changed",
                 _changed_by(lambda x: x + np.eye(x.shape[1])[0]),
-                "You change one number of the row only. One of the functions shows one column of its outputs, and a "
-                "row that sees itself alone hands each column on by itself. Change the whole row.",
+                "You change one number of the row only. One of the functions shows one column of its outputs, where a "
+                "row that sees only itself passes each column on separately. Change the whole row.",
             ),
             Misconception(
                 "some output",
                 lambda f, x: np.repeat(_probe(f, x).any(axis=0, keepdims=True), len(x), axis=0),
-                "Yours says that every output reads every input. Did you ask whether any output changes? Ask each "
+                "Your probe says every output reads every input. Did you ask whether any output changes? Ask each "
                 "output t by itself. If you compare floats with !=, allow for rounding; if you change all inputs, "
                 "change one.",
             ),
             Misconception(
                 "inverted",
                 lambda f, x: ~_probe(f, x),
-                "Yours is True where nothing changes.",
+                "Your table is True where nothing changes.",
             ),
             Misconception(
                 "future only",
                 lambda f, x: np.triu(_probe(f, x), 1),
-                "You kept only the pairs with s > t, the leaks. Every pair is asked for, also what a row may read.",
+                "You kept only the pairs with s > t, the leaks. All pairs are asked for, allowed ones too.",
             ),
             Misconception(
                 "itself only",
@@ -480,7 +480,7 @@ EXERCISES = [
             Misconception(
                 "padding too",
                 lambda losses, lengths: losses.mean(),
-                "The padding is in your mean. Whoever predicts padding well looks good then.",
+                "The padding is in your mean. A model that predicts padding well would look good.",
             ),
             Misconception(
                 "times the mask",
@@ -496,7 +496,7 @@ EXERCISES = [
             Misconception(
                 "mean of means",
                 lambda losses, lengths: np.mean([row[:n].mean() for row, n in zip(losses, lengths, strict=True)]),
-                "You took each sentence's mean, and the mean of these. A word of a short sentence counts more then; "
+                "You took each sentence's mean, then the mean of these. A word of a short sentence then counts more; "
                 "here each word counts the same.",
             ),
             Misconception(
@@ -534,7 +534,7 @@ EXERCISES = [
             Misconception(
                 "not divided",
                 lambda losses, lengths: losses[padding(lengths, losses.shape[1])[:, 0]].sum(),
-                "This is the sum over the real words. Divide by how many they are.",
+                "This is the sum over the real words. Divide by their number.",
             ),
             Misconception(
                 "inverted",

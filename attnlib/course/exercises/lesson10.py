@@ -254,8 +254,8 @@ EXERCISES = [
             Misconception(
                 "shift scaled",
                 lambda g, b, W, c: (g[:, None] * W, (g * b) @ W + c),
-                "You scaled the shift as well, or sent it through the new matrix, which does the same. It is added "
-                "after the scale, y * g + b, and goes through W as it was.",
+                "You scaled the shift as well, or sent it through the new matrix: the same thing. The shift is added "
+                "after the scale, y * g + b, and goes through the old W.",
             ),
             Misconception(
                 "constant lost",
@@ -280,7 +280,7 @@ EXERCISES = [
             Misconception(
                 "shift taken off",
                 lambda g, b, W, c: (g[:, None] * W, c - b @ W),
-                "You subtracted b @ W. The shift is added, so what it becomes is added too.",
+                "You subtracted b @ W. The shift b is added, so b @ W is added too.",
             ),
         ],
     ),
@@ -308,7 +308,7 @@ EXERCISES = [
             Misconception(
                 "no residual",
                 lambda x, attend, network, norm: network(norm(attend(norm(x)))),
-                "The input is not added back, in neither place.",
+                "The input is not added back in either place.",
             ),
             Misconception(
                 "norm in the stream",
@@ -318,12 +318,12 @@ EXERCISES = [
             Misconception(
                 "from the start",
                 lambda x, attend, network, norm: x + attend(norm(x)) + network(norm(x)),
-                "Your network reads the layer's input, beside attention. It should read what attention has added to.",
+                "Your network reads the layer's input, beside attention. Let it read norm(x + attend(norm(x))).",
             ),
             Misconception(
                 "network first",
                 lambda x, attend, network, norm: (lambda h: h + attend(norm(h)))(x + network(norm(x))),
-                "The network comes before attention. Attention is first.",
+                "Your network comes before attention. Put attention first.",
             ),
             Misconception(
                 "attention of the stream",
@@ -348,7 +348,7 @@ EXERCISES = [
             Misconception(
                 "one residual",
                 lambda x, attend, network, norm: x + network(norm(attend(norm(x)))),
-                "One residual stands around both. Each sublayer has its own.",
+                "You have one residual around both sublayers. Each sublayer has its own.",
             ),
             Misconception(
                 "second residual forgotten",
@@ -403,7 +403,7 @@ EXERCISES = [
             Misconception(
                 "one norm",
                 lambda d, f: _parameters(d, f) - 2 * d,
-                "2 d are missing: there are two normalisations, each with a scale and a shift.",
+                "2 d are missing: two normalisations have 2 d numbers each, and attention has four biases of d.",
             ),
             Misconception(
                 "three matrices",
@@ -434,7 +434,7 @@ EXERCISES = [
             Misconception(
                 "four times as wide",
                 lambda d, f: _parameters(d, 4 * d),
-                "You took it for granted that d_ff is 4 d_model. That is customary, and not so here in one case.",
+                "You assumed that d_ff is 4 d_model. That is customary, but one of the cases is different.",
             ),
             Misconception(
                 "one bias",
@@ -450,7 +450,7 @@ EXERCISES = [
         cases=_boxes,
         compare=_same_kind,
         hints=(
-            "What does a normalisation do to the size of what it gets? Send rows in, and a thousand times the same.",
+            "What does a normalisation do to the size of what it gets? Send rows in, then the same rows times 1000.",
             "Post-norm gives rows of mean 0 and standard deviation 1. Without a residual the input's size makes no "
             "difference. Pre-norm adds to x something that does not depend on its size.",
             "Compare layer(x) with layer(1000 * x), and layer(x) - x with layer(1000 * x) - 1000 * x.",
@@ -474,13 +474,13 @@ EXERCISES = [
             Misconception(
                 "always no norm",
                 lambda layer, d: "no norm",
-                "You answered no norm for every box. If your code compares, does it ask for the right thing, "
-                "and for equality of floats to the last digit? np.allclose is what you want.",
+                "You answered no norm for every box. If your code compares arrays, are they the right ones? Does it "
+                "want floats to agree to the last digit? Use np.allclose.",
             ),
             Misconception(
                 "post-norm not found",
                 lambda layer, d: (lambda found: "no norm" if found == "post-norm" else found)(_diagnosis(layer, d)),
-                "Yours tells three of them, and calls post-norm 'no norm'. After post-norm every row has mean 0 and "
+                "Your code finds three kinds, but calls post-norm 'no norm'. After post-norm every row has mean 0 and "
                 "standard deviation 1: x.std(axis=1), which divides by d and not by d - 1 (no ddof=1, and "
                 "not torch's).",
             ),
@@ -489,12 +489,12 @@ EXERCISES = [
                 lambda layer, d: {"post-norm": "pre-norm", "pre-norm": "post-norm"}.get(
                     found := _diagnosis(layer, d), found
                 ),
-                "You have post-norm and pre-norm exchanged. Post-norm normalises what comes out, x + f(x).",
+                "You exchanged post-norm and pre-norm. Post-norm normalises what comes out, x + f(x).",
             ),
             Misconception(
                 "it grows, so there is no norm",
                 lambda layer, d: "no norm" if _grows(layer, d) else _diagnosis(layer, d),
-                "An output that grows with the input need not be without a norm: pre-norm leaves the stream alone, so "
+                "A layer whose output grows with the input may have a norm: pre-norm leaves the stream alone, so "
                 "x itself comes through. Look at what is added to x, and whether that grows.",
             ),
             Misconception(

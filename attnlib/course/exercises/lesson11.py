@@ -144,7 +144,7 @@ EXERCISES = [
         reference=_read,
         cases=lambda rng: [_some_mask(rng, 5, 1), _some_mask(rng, 7, 2), _some_mask(rng, 6, 1)],
         hints=(
-            "First the rows: from which rows does anything reach row i, if it also keeps its own?",
+            "First the rows: from which rows does anything reach row i, if row i also keeps its own?",
             "Then the tokens: which token of the target stands in row j, when it went in shift places to the right?",
             "rows = mask | np.eye(n, dtype=bool); token j stands in row j + shift, so "
             "read[:, : n - shift] = rows[:, shift:].",
@@ -153,7 +153,7 @@ EXERCISES = [
             Misconception(
                 "the mask alone",
                 lambda mask, shift: _moved(mask, shift),
-                "You took the mask alone. A row also holds what stands in it, whether or not it may attend to itself: "
+                "You took the mask alone. A row also reads its own token, whether or not it may attend to itself: "
                 "by the residual connection and in the query.",
             ),
             Misconception(
@@ -164,7 +164,7 @@ EXERCISES = [
             Misconception(
                 "always by one",
                 lambda mask, shift: _read(mask, 1),
-                "You shifted by one place. How many is given: shift.",
+                "You shifted by one place. The number of places is given: shift.",
             ),
             Misconception(
                 "to the left",
@@ -192,7 +192,7 @@ EXERCISES = [
             Misconception(
                 "transposed",
                 lambda mask, shift: _read(mask, shift).T,
-                "Rows of your answer are those that write, columns are tokens. You have them the other way round.",
+                "Rows of the answer stand for the rows that write, columns for tokens. Yours are the other way round.",
             ),
         ],
     ),
@@ -234,7 +234,7 @@ EXERCISES = [
                 lambda y, memory, W_Q, W_K, W_V: (
                     attention(y @ W_Q * np.sqrt(W_Q.shape[1] / W_Q.shape[0]), memory @ W_K, memory @ W_V).out
                 ),
-                "You divided the scores by the root of the size of a row of y. It is the size of a query, the columns "
+                "You divided the scores by the root of the size of a row of y. Take the size of a query, the columns "
                 "of W_Q.",
             ),
             Misconception(
@@ -368,7 +368,7 @@ EXERCISES = [
             Misconception(
                 "cross first",
                 _cross_first,
-                "Cross-attention comes before self-attention. It is the other way round.",
+                "Your cross-attention comes before self-attention. Put self-attention first.",
             ),
             Misconception(
                 "inverted",
@@ -426,7 +426,7 @@ EXERCISES = [
             Misconception(
                 "without the end",
                 lambda p, n: p**n,
-                "The end is a token too, and must be said in the right place: n + 1 of them.",
+                "The end is a token too, and must be said in the right place: that makes n + 1 tokens.",
             ),
             Misconception(
                 "the same",

@@ -86,12 +86,12 @@ MOST = 30
 def _found(numbers):
     """Which of the faults a test set shows, 1 or 0 for each; or a sentence about why it is none."""
     if not isinstance(numbers, list | tuple | set | range | np.ndarray) or getattr(numbers, "ndim", 1) != 1:
-        return "A list of numbers is asked for, as [3, 40, 500]."
+        return "A list of numbers is asked for, such as [3, 40, 500]."
     for n in numbers:
         if isinstance(n, str):
             return f"{n!r} is a string. Give the numbers themselves, without quotation marks."
         if not (isinstance(n, int | float | np.number) and 0 <= n <= 999_999 and int(n) == n):
-            return f"{n} is no whole number from 0 to 999,999."
+            return f"{n} is not a whole number from 0 to 999,999."
     if len(numbers) > MOST:
         return f"{len(numbers)} numbers came; {MOST} are allowed."
     return np.array([any(fault(int(n)) for n in numbers) for fault in FAULTS.values()], dtype=float)
@@ -104,10 +104,10 @@ def _enough(wanted, found):
         return True
     names = [name for name, yes in zip(FAULTS, found, strict=True) if yes]
     those = "the one that is" if len(names) == 1 else "those that are"
-    seen = f"{those} wrong about {'; '.join(names)}" if names else "none"
+    seen = f"{those} wrong about {'; '.join(names)}" if names else "all of them pass your test"
     return (
         f"Your numbers find {len(names)} of the 6 faulty translators: {seen}. Which short, round or otherwise "
-        "special numbers has your list not got?"
+        "special numbers are missing from your list?"
     )
 
 
@@ -134,7 +134,7 @@ EXERCISES = [
         reference=_padding,
         cases=lambda rng: [(rng.integers(1, 12, size=n), size) for n, size in ((11, 3), (23, 5), (17, 4))],
         hints=(
-            "A batch takes its number of sequences times its longest.",
+            "A batch takes as many places as it has sequences, times the length of its longest.",
             "Add up what all batches take, and compare it with the sum of the lengths.",
             "batches = [lengths[i : i + batch_size] ...]; 1 - lengths.sum() / sum(len(b) * b.max() for b in batches).",
         ),
@@ -142,7 +142,7 @@ EXERCISES = [
             Misconception(
                 "one batch",
                 lambda lengths, batch_size: _padding(lengths, len(lengths)),
-                "You padded all to the longest of all. A batch is padded to its own longest.",
+                "You padded every sequence to the longest of all. A batch is padded to its own longest.",
             ),
             Misconception(
                 "mean of batches",
@@ -153,7 +153,7 @@ EXERCISES = [
             Misconception(
                 "what is real",
                 lambda lengths, batch_size: 1 - _padding(lengths, batch_size),
-                "This is the share that is no padding.",
+                "This is the share that is not padding.",
             ),
             Misconception(
                 "per real token",
@@ -163,12 +163,12 @@ EXERCISES = [
             Misconception(
                 "sorted",
                 lambda lengths, batch_size: _padding(np.sort(lengths), batch_size),
-                "You sorted first. That is what makes padding less, and here the order is given.",
+                "You sorted first. Sorting does reduce padding, but here the order is given.",
             ),
             Misconception(
                 "sorted, longest first",
                 lambda lengths, batch_size: _padding(np.sort(lengths)[::-1], batch_size),
-                "You sorted first, the longest in front. That is what makes padding less; here the order is given.",
+                "You sorted first, the longest in front. Sorting does reduce padding, but here the order is given.",
             ),
             Misconception(
                 "how many",
@@ -188,7 +188,7 @@ EXERCISES = [
             Misconception(
                 "batches made even",
                 _split,
-                "Your batches are made as even as possible, as np.array_split does it. Each has batch_size sequences, "
+                "Your batches are made as even as possible, as np.array_split does. Each has batch_size sequences, "
                 "and the last has what is left.",
             ),
             Misconception(
@@ -298,14 +298,14 @@ EXERCISES = [
             Misconception(
                 "only short ones",
                 lambda: [*range(1, 20), 20, 30, 40, 50],
-                "Of the six translators your numbers find one, that which is wrong about one to ninety nine. The "
+                "Of the six translators your numbers find one, the one that is wrong about one to ninety nine. The "
                 "faults of the others are at other lengths, or where a number stops short. (And there is one number "
                 "below all of these.)",
             ),
             Misconception(
                 "powers of ten",
                 lambda: [10**i for i in range(6)],
-                "Your numbers find three of the six, as the powers of ten do: those that are wrong about short ones, "
+                "Your numbers find three of the six, as powers of ten do: those that are wrong about short numbers, "
                 "a hundred with nothing after it, and a thousand with nothing after it. A number may also have a gap "
                 "in the middle, or a special beginning. And which is the smallest of all?",
             ),
@@ -341,17 +341,17 @@ EXERCISES = [
             Misconception(
                 "divided twice",
                 lambda means, counts: _mean(means, counts) / len(means),
-                "You divided by the number of processes as well. The tokens of all are counted already.",
+                "You divided by the number of processes as well. counts.sum() is over all processes already.",
             ),
             Misconception(
                 "few count more",
                 lambda means, counts: (means / counts).sum() / (1 / counts).sum(),
-                "You weighted by one over the count, so that few tokens count more. Weigh each mean by its count.",
+                "You weighted by 1 / count: a process with few tokens counts more. Weigh each mean by its count.",
             ),
             Misconception(
                 "sum of the means",
                 lambda means, counts: means.sum(),
-                "This is the sum of the means. Weigh each by its count, and divide by all counts.",
+                "This is the sum of the means. Weigh each by its count, and divide by the sum of the counts.",
             ),
             Misconception(
                 "the sum",

@@ -151,7 +151,7 @@ EXERCISES = [
             Misconception(
                 "not renormalised",
                 _zeroed,
-                "The row sums to less than one now, so the output would shrink. What is left grows in proportion.",
+                "The row sums to less than one now, so the output would shrink. Divide the row by its sum.",
             ),
             Misconception(
                 "by columns",
@@ -168,7 +168,7 @@ EXERCISES = [
             Misconception(
                 "for every query",
                 _whole_column,
-                "You closed the key for all queries. Only row i may not look there.",
+                "You closed the key for all queries. Close it for row i alone.",
             ),
             Misconception(
                 "a score of zero",
@@ -212,10 +212,10 @@ EXERCISES = [
         reference=_closed,
         cases=lambda rng: [(2, 5, 3, 1), (3, 6, 0, 4), (1, 4, 2, 0)],
         hints=(
-            "In the first layer every row holds its own word only. What does the row of any other word hold after it?",
+            "In the first layer every row holds its own word only. What does any other row hold after that layer?",
             "After the first layer everybody may have read the source. Later its own row is not the only one "
             "that carries it.",
-            "closed[0, target, source] = True; in later layers closed[1:, target, :] = True, but for its own entry.",
+            "closed[0, target, source] = True; in later layers closed[1:, target, :] = True, except the target's own.",
         ),
         misconceptions=[
             Misconception(
@@ -239,12 +239,12 @@ EXERCISES = [
             Misconception(
                 "transposed",
                 lambda n_layers, n, target, source: np.swapaxes(_closed(n_layers, n, target, source), 1, 2),
-                "Rows are queries: the entry where target reads source is [layer, target, source].",
+                "You exchanged rows and columns. Rows are queries: target reads source at [layer, target, source].",
             ),
             Misconception(
                 "layers exchanged",
                 lambda n_layers, n, target, source: _closed(n_layers, n, source, target),
-                "You kept the target's word from the source's row. It is the other way round.",
+                "You kept the target's word from the source's row. Keep the source's word from the target's row.",
             ),
             Misconception(
                 "first layer forgotten",
@@ -262,7 +262,7 @@ EXERCISES = [
                 lambda n_layers, n, target, source: (
                     _closed(n_layers, n, target, source) | _marked(n_layers, n, (slice(1, None), target))
                 ),
-                "You closed the target's own entry too. Its row holds nothing of the source, and was to stay open.",
+                "You closed the target's own entry too. Its row holds nothing of the source, so leave it open.",
             ),
             Misconception(
                 "the source for every row",
@@ -283,7 +283,7 @@ EXERCISES = [
             Misconception(
                 "all but the source later",
                 _all_but_the_source,
-                "In the later layers you left the source open. Its own row still holds it, there as in the first.",
+                "In the later layers you left the source open. The source's row holds its word there, too.",
             ),
             Misconception(
                 "first and later exchanged",
@@ -299,7 +299,7 @@ EXERCISES = [
         reference=_habit,
         cases=lambda rng: [_said(rng, 25), _said(rng, 14)],
         hints=(
-            "Two groups of sentences: those whose right answer is 0, and those whose it is 1.",
+            "Two groups of sentences: those whose right answer is 0, and those whose right answer is 1.",
             "In each group, the mean of said != right. Then the larger minus the smaller.",
             "shares = [(said != right)[right == answer].mean() for answer in (0, 1)]; max(shares) - min(shares)",
         ),
@@ -307,7 +307,7 @@ EXERCISES = [
             Misconception(
                 "shares of ones",
                 lambda said, right: abs(np.subtract(*[said[right == answer].mean() for answer in (0, 1)])),
-                "You compared how often it says 1. Where 1 is right that is no mistake: compare errors.",
+                "You compared how often the model says 1. Where 1 is right that is no mistake: compare errors.",
             ),
             Misconception(
                 "per cent",
@@ -333,7 +333,7 @@ EXERCISES = [
             Misconception(
                 "what it says more often",
                 lambda said, right: abs(2 * said.mean() - 1),
-                "That is how one-sided its answers are. If the right answers are one-sided too, this is no habit.",
+                "That is how one-sided the answers are. If the right answers are one-sided too, this is no habit.",
             ),
             Misconception(
                 "signed",
@@ -343,12 +343,12 @@ EXERCISES = [
             Misconception(
                 "the larger alone",
                 lambda said, right: max(_shares(said, right)),
-                "That is the larger share. A model that is always wrong would get 1 too: take the smaller away.",
+                "That is the larger share. A model that is always wrong would get 1 too: subtract the smaller.",
             ),
             Misconception(
                 "the sum",
                 lambda said, right: sum(_shares(said, right)),
-                "You added the two shares. A guesser would get 1 as well as who always says the same: subtract.",
+                "You added the two shares. A guesser would get 1, and so would a model that never varies: subtract.",
             ),
             Misconception(
                 "counts",

@@ -105,15 +105,15 @@ def _best(table, width):
 def _widths(table):
     """Whether 2 finds a likelier sentence than 1, and 3 than 2: 1 or 0 each."""
     if not isinstance(table, dict) or not all(isinstance(after, dict) for after in table.values()):
-        raise ValueError("a dictionary {text: {word: probability}} is needed, as HUNGRY is one")
+        raise ValueError("a dictionary {text: {word: probability}} is needed, like HUNGRY")
     if () not in table or not all(isinstance(text, tuple) for text in table):
-        raise ValueError("the keys must be tuples of words, and () for the beginning is one of them")
+        raise ValueError("the keys must be tuples of words, and () for the beginning must be one of them")
     for text, after in table.items():
         if min(after.values()) < 0 or abs(sum(after.values()) - 1) > 1e-6:
             raise ValueError(f"probabilities must sum to one; after {text} they sum to {sum(after.values()):.3f}")
     words = {word for after in table.values() for word in after} - {"."}
     if len(words) > 3:
-        raise ValueError(f"three words are allowed; {len(words)} came")
+        raise ValueError(f"at most three words are allowed; {len(words)} came")
     one, two, three = (_best(table, width) for width in (1, 2, 3))
     return np.array([two > one + 1e-9, three > two + 1e-9], dtype=float)
 
@@ -184,7 +184,7 @@ EXERCISES = [
             Misconception(
                 "the worst",
                 lambda scores, log_p: _pairs(-(scores[:, None] + log_p), *log_p.shape),
-                "You kept the least likely. argsort ranks upwards: take it of the negative, or from the end.",
+                "You kept the least likely. argsort ranks upwards: sort the negative, or read it from the end.",
             ),
             Misconception(
                 "word before beam",
@@ -194,7 +194,7 @@ EXERCISES = [
             Misconception(
                 "best last",
                 lambda scores, log_p: _step(scores, log_p)[::-1],
-                "The right continuations, with the best one last. It comes first.",
+                "The right continuations, but with the best one last. Put it first.",
             ),
         ],
     ),
@@ -226,7 +226,7 @@ EXERCISES = [
             Misconception(
                 "does not sum to one",
                 lambda p, top_p: _kept(p, top_p, stays=lambda upto, q, top: upto - q < top),
-                "The right words, and their probabilities sum to less than one. Divide by what is left.",
+                "The right words, but their probabilities sum to less than one. Divide them by their sum.",
             ),
             Misconception(
                 "not ranked",
@@ -236,7 +236,7 @@ EXERCISES = [
             Misconception(
                 "in ranked order",
                 _in_rank_order,
-                "The right numbers, but in ranked order. Put each back in the place of its word, which order has.",
+                "The right numbers, but in ranked order. Put each back in the place of its word, which order gives.",
             ),
             Misconception(
                 "a share of the best",
@@ -257,12 +257,12 @@ EXERCISES = [
             Misconception(
                 "the least likely",
                 _least_likely,
-                "You began with the least likely. argsort ranks upwards: take it of the negative, or from the end.",
+                "You began with the least likely. argsort ranks upwards: sort the negative, or read it from the end.",
             ),
             Misconception(
                 "each above top_p",
                 lambda p, top_p: _share(np.where(p >= min(top_p, p.max()), p, 0.0)),
-                "You asked for words that have top_p alone. It is what those that stay have together.",
+                "You asked for words that reach top_p alone. The words that stay need to reach it together.",
             ),
         ],
     ),
@@ -273,7 +273,7 @@ EXERCISES = [
         cases=lambda rng: [(0.8, 0.001), (0.6, 0.01), (0.9, 0.0009), (0.35, 0.02), (0.5, 0.25)],
         hints=(
             "A sentence of n words has n + 1 factors, the end being the last.",
-            "Nothing is likelier when p_right ** (n + 1) < p_end. Take logarithms; which way does the sign turn?",
+            "The empty sentence wins when p_right ** (n + 1) < p_end. Take logarithms; which way does the sign turn?",
             "n + 1 must exceed log(p_end) / log(p_right), so the smallest n is its floor.",
         ),
         misconceptions=[
@@ -302,13 +302,13 @@ EXERCISES = [
             Misconception(
                 "equally likely",
                 lambda p_right, p_end: ceil(log(p_end) / log(p_right)) - 1,
-                "At this length both may be equally likely, and nothing is not likelier yet: try p_right = 0.5 and "
+                "At this length both may be equally likely. The empty one must be likelier: try p_right = 0.5 and "
                 "p_end = 0.25.",
             ),
             Misconception(
                 "rounded down",
                 lambda p_right, p_end: ceil(log(p_end) / log(p_right)) - 2,
-                "One too short: at this length the sentence is still likelier than nothing.",
+                "One too short: at this length the sentence is still likelier than the empty one.",
             ),
             Misconception(
                 "the wrong way round",
@@ -329,7 +329,7 @@ EXERCISES = [
         adapt=_widths,
         compare=_wider_is_better,
         hints=(
-            "Greedy must begin with the wrong word. So the likeliest beginning must lead to sentences that share it.",
+            "Greedy must begin with the wrong word. So several sentences must share the likeliest beginning.",
             "Give three beginnings of falling probability. The first goes on in three ways, the second in two, the "
             "third in one.",
             "() to a 0.5, b 0.3, c 0.2; a to three words of about a third each (0.17 at best), b to 0.6 and 0.4 "
@@ -345,8 +345,8 @@ EXERCISES = [
             Misconception(
                 "two is enough",
                 lambda: {(): {"a": 0.6, "b": 0.4}, ("a",): {"a": 0.5, "b": 0.5}},
-                "A width of 2 beats greedy, and 3 finds nothing better. The best sentence must begin with what is "
-                "only third after the first word.",
+                "A width of 2 beats greedy, and 3 finds nothing better. The best sentence must begin with the word "
+                "that ranks only third at the start.",
             ),
             Misconception(
                 "two does not help",
@@ -356,7 +356,7 @@ EXERCISES = [
                     ("b",): {"a": 0.5, "b": 0.5},
                 },
                 "A width of 3 finds a better sentence, but 2 finds what greedy found. The second beginning must also "
-                "be better than the first, though not as good as the third.",
+                "lead to a likelier sentence than the first, though less likely than the third.",
             ),
         ],
     ),

@@ -102,10 +102,10 @@ def _tried(numbers):
     from attnlib.course.lab import patient
 
     if not isinstance(numbers, list | tuple | np.ndarray) or not len(numbers):
-        return "A list of numbers is asked for, as [7, 21, 342, 905]."
+        return "A list of numbers is asked for, such as [7, 21, 342, 905]."
     for n in numbers:
         if not isinstance(n, int | np.integer) or not 0 <= n < 1000:
-            return f"{n!r} is no whole number from 0 to 999."
+            return f"{n!r} is not a whole number from 0 to 999."
     one = patient(3, steps=0)
     batch = one.batch(*map(int, numbers))
     with torch.no_grad():
@@ -120,7 +120,7 @@ def _small_enough(wanted, came):
         return came if isinstance(came, str) else True
     shows, size = came
     if not shows:
-        return "Every number of this batch is answered as if it were alone, so it does not show the mistake."
+        return "Every number of this batch is answered as if it were alone, so the batch does not show the mistake."
     return f"It shows the mistake with {size:.0f} morphemes. There is a batch with fewer."
 
 
@@ -134,10 +134,10 @@ def _told_apart(names):
     from attnlib.course.lab.causes import CAUSES
 
     if not isinstance(names, list | tuple | set):
-        return 'A list of names is asked for, as ["twice", "loss"].'
+        return 'A list of names is asked for, such as ["twice", "loss"].'
     for name in names:
         if name not in EXPERIMENTS:
-            return f"{name!r} is no experiment; there are {', '.join(EXPERIMENTS)}."
+            return f"{name!r} is not an experiment; there are {', '.join(EXPERIMENTS)}."
     rows = [cause.found_by & set(names) for cause in CAUSES.values()]
     same = sum(a == b for i, a in enumerate(rows) for b in rows[:i])
     return np.array([float(same), float(len(set(names)))])
@@ -168,7 +168,7 @@ EXERCISES = [
             Misconception(
                 "as it came",
                 lambda hidden: hidden[:, None, None, :],
-                "This mask is True at padding, so that only padding may be attended to. The kernel takes True where "
+                "This mask is True at padding, so only padding may be attended to. For the kernel, True means that "
                 "attention is allowed.",
             ),
             Misconception(
@@ -185,8 +185,8 @@ EXERCISES = [
             Misconception(
                 "one axis",
                 lambda hidden: ~hidden[:, None, :],
-                "(batch, 1, n_k) has the axis of the batch under that of the heads. It runs where there are as many "
-                "of the one as of the other, and is wrong there. One more axis is missing.",
+                "(batch, 1, n_k) has the axis of the batch under that of the heads. It runs only if the batch is as "
+                "large as the number of heads, and is wrong there. One more axis is missing.",
             ),
             Misconception(
                 "under the heads",
@@ -220,13 +220,13 @@ EXERCISES = [
             Misconception(
                 "one short",
                 lambda n_new, n_cached: _places(n_new, n_cached)[1] < n_cached + _places(n_new, n_cached)[0],
-                "Your queries do not see their own key. It is one short: a position may attend to itself.",
+                "Your queries do not see their own key. The mask is one short: a position may attend to itself.",
             ),
             Misconception(
                 "one too far",
                 lambda n_new, n_cached: _places(n_new, n_cached)[1] <= n_cached + 1 + _places(n_new, n_cached)[0],
-                "Each of your queries sees one key after its own. With a single new token that cannot be noticed, and "
-                "with several they read what they are to predict.",
+                "Each of your queries sees one key after its own. With a single new token this does not show, but "
+                "several new tokens read what they are to predict.",
             ),
             Misconception(
                 "counted from the upper left",
@@ -260,7 +260,7 @@ EXERCISES = [
             Misconception(
                 "hidden",
                 lambda n_new, n_cached: ~_step_mask(n_new, n_cached),
-                "Yours is True where a key is hidden. True is where it may be attended to.",
+                "Your mask is True where a key is hidden. True should mean that the key may be attended to.",
             ),
         ],
     ),
@@ -310,7 +310,7 @@ EXERCISES = [
             Misconception(
                 "sentences",
                 lambda log_p, target, pad: -_right_words(log_p, target)[target != pad].sum() / len(target),
-                "You divided by the number of sentences. Divide by that of words.",
+                "You divided by the number of sentences. Divide by the number of words.",
             ),
         ],
     ),
@@ -322,7 +322,7 @@ EXERCISES = [
         tolerance=(1e-2, 1e-3),
         hints=(
             "Which number is below every score that float16 can hold, and is in float16 itself?",
-            "Minus infinity. Subtract the largest score that is allowed first. What is left of a row that has none?",
+            "Minus infinity. Subtract the largest score that is allowed first. What of a row without allowed scores?",
             "Where nothing is allowed, subtract 0 and divide by 1: np.where(total > 0, total, 1).",
         ),
         misconceptions=[
@@ -368,7 +368,7 @@ EXERCISES = [
             Misconception(
                 "the wrong way round",
                 lambda scores, allowed: _weights(scores, ~allowed),
-                "You hid what is allowed. In allowed, True may be attended to.",
+                "You hid what is allowed. In `allowed`, True means may be attended to.",
             ),
             Misconception(
                 "zeroed scores",
@@ -385,16 +385,16 @@ EXERCISES = [
         compare=_small_enough,
         seconds=20.0,
         hints=(
-            "How many rows must it have at least? Count the heads.",
-            "If all are equally long there is no padding, and no mask. How short are the shortest numbers?",
-            "Three of one morpheme, as 7, and one of two. Which numbers have two?",
+            "How many rows must the batch have at least? Count the heads.",
+            "If all numbers are equally long there is no padding, and no mask. How short are the shortest numbers?",
+            "Three of one morpheme, such as 7, and one of two. Which numbers have two?",
         ),
         misconceptions=[
             Misconception(
                 "no padding",
                 lambda: [7, 7, 7, 8],
-                "Nothing shows. Either all are equally long, so that there is no padding and no mask, or there are "
-                "not as many of them as the model has heads.",
+                "Nothing shows. Either all numbers are equally long, so there is no padding and no mask, or there are "
+                "fewer of them than the model has heads.",
             ),
             Misconception(
                 "one too long",
@@ -437,7 +437,7 @@ EXERCISES = [
                 "one too many",
                 lambda: [*_fewest(), "twice"],
                 "Your 11 experiments tell all rows apart, and one of them can still go. Is there one that finds "
-                "nothing, or nothing that the others do not tell apart?",
+                "nothing, or one that the others can do without?",
             ),
         ],
     ),

@@ -326,7 +326,7 @@ EXERCISES = [
             Misconception(
                 "mean probability",
                 lambda log_p, n_characters: -np.log2(np.exp(log_p).mean()),
-                "You took the mean of the probabilities first. What is averaged is the price of each.",
+                "You took the mean of the probabilities first. Turn each into its price in bits, then add those up.",
             ),
             Misconception(
                 "log10",
@@ -366,7 +366,7 @@ EXERCISES = [
         hints=(
             "Before place i stand tokens[i - k : i], with k = len(context). When is that a match?",
             "Place i has weight if what stands before it equals the context, in its order. Begin at i = k.",
-            "Set those weights to 1, and divide by how many they are, or by 1 if there is none.",
+            "Set those weights to 1, and divide by their number, or by 1 if there is none.",
         ),
         misconceptions=[
             Misconception(
@@ -492,7 +492,7 @@ EXERCISES = [
             Misconception(
                 "the first token forgotten",
                 _first_forgotten,
-                "The first token of the answer is missing. It is predicted from the last of the question.",
+                "The first token of the answer is missing. It is predicted from the last token of the question.",
             ),
             Misconception(
                 "a sum", _answer_sum, "You returned the sum. Divide it by the number of tokens in the answer."
@@ -532,13 +532,13 @@ EXERCISES = [
             Misconception(
                 "divided by all",
                 lambda log_p, tokens, n_prompt: _answer_sum(log_p, tokens, n_prompt) / len(tokens),
-                "You divided by the number of all tokens. Divide by that of the answer's.",
+                "You divided by the number of all tokens. Divide by the number of the answer's tokens.",
             ),
             Misconception(
                 "divided by all that are predicted",
                 lambda log_p, tokens, n_prompt: _answer_sum(log_p, tokens, n_prompt) / (len(tokens) - 1),
                 "You divided by all tokens that are predicted, those of the question as well. Divide by the number "
-                "of the answer's.",
+                "of the answer's tokens.",
             ),
             Misconception(
                 "perplexity",
@@ -553,13 +553,13 @@ EXERCISES = [
             Misconception(
                 "every row with every token",
                 lambda log_p, tokens, n_prompt: -log_p[n_prompt - 1 : -1][:, tokens[n_prompt:]].mean(),
-                "You took every token of the answer from every row. To each row belongs one: "
+                "You took every token of the answer from every row. Each row has one token: "
                 "log_p[rows, tokens], with two lists of equal length.",
             ),
             Misconception(
                 "over the vocabulary",
                 lambda log_p, tokens, n_prompt: -log_p[n_prompt - 1 : -1].mean(),
-                "You averaged over all tokens that might have come. Take in each row the one that did.",
+                "You averaged over all tokens that might have come. In each row, take the one that did.",
             ),
         ],
     ),
@@ -582,7 +582,7 @@ EXERCISES = [
             Misconception(
                 "the output counted",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) + n_tokens * d,
-                "You counted a table for the output. It is the table of embeddings, so it adds nothing.",
+                "You counted a table for the output. The output uses the embeddings' table, so it adds nothing.",
             ),
             Misconception(
                 "no biases",
@@ -602,7 +602,7 @@ EXERCISES = [
             Misconception(
                 "one number in a norm",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - (2 * n_layers + 1) * d,
-                "A norm has two numbers for each of d: one that it multiplies with, one that it adds.",
+                "A norm has two numbers for each of d: one that it multiplies by, one that it adds.",
             ),
             Misconception(
                 "one norm in a layer",
@@ -612,7 +612,7 @@ EXERCISES = [
             Misconception(
                 "4 d short in a layer",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 4 * d,
-                "In each layer 4 * d are missing. Four projections have as many biases, and two norms as many "
+                "In each layer 4 * d are missing. The four projections have 4 * d biases, and the two norms 4 * d "
                 "numbers: you forgot one of these.",
             ),
             Misconception(
@@ -661,7 +661,7 @@ EXERCISES = [
             Misconception(
                 "the last norm in every layer",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) + (n_layers - 1) * 2 * d,
-                "You counted three norms in a layer. The third stands once, after the last.",
+                "You counted three norms in a layer. The third stands once, after the last layer.",
             ),
         ],
         solution=_solve_size,
@@ -685,7 +685,7 @@ EXERCISES = [
             Misconception(
                 "split at each space",
                 _spaces,
-                'You cut at each single space, so that a line\'s end joins two words: use split(), not split(" ").',
+                'You cut at each single space, so two words stay joined at line ends: use split(), not split(" ").',
             ),
             Misconception(
                 "without capitals",
@@ -695,12 +695,12 @@ EXERCISES = [
             Misconception(
                 "n letters",
                 _letters,
-                "You compared runs of n letters. It is n words, so split() the text first.",
+                "You compared runs of n letters. A run is n words, so split() the text first.",
             ),
             Misconception(
                 "a bag of words",
                 _bag,
-                "You counted words that both have, wherever they stand. A run is n consecutive words.",
+                "You counted words that both texts have, wherever they stand. A run is n consecutive words.",
             ),
             Misconception(
                 "beginnings alone",
@@ -732,12 +732,12 @@ EXERCISES = [
             Misconception(
                 "every run",
                 _every_run,
-                "You asked whether every run of a text is known. One that is shared is a leak.",
+                "You asked whether every run of a text is known. A single shared run is a leak.",
             ),
             Misconception(
                 "runs in any order",
                 _runs_in_any_order,
-                "Your runs are sets, which have no order. The same words in another order are another run: use "
+                "Your runs are sets, which have no order. The same words in another order are a different run: use "
                 "tuples.",
             ),
             Misconception(
@@ -755,7 +755,7 @@ EXERCISES = [
                 lambda train, test, n: [
                     i for i, text in enumerate(test) for _ in range(len(_runs(text, n) & _known(train, n)))
                 ],
-                "You gave a text once for each run that it shares. However many it shares, its place comes once.",
+                "You gave a text once for each run that it shares. However many it shares, give its place once.",
             ),
             Misconception(
                 "the texts themselves",

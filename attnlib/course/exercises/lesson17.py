@@ -118,7 +118,7 @@ EXERCISES = [
             Misconception(
                 "all positions",
                 lambda log_p, tokens, chosen: _own(log_p, tokens).mean(),
-                "This is the mean over all positions. Most of them are shown as they are, and to repeat what is shown "
+                "This is the mean over all positions. Most of them are shown as they are, and repeating what is shown "
                 "is easy: only the chosen ones count.",
             ),
             Misconception(
@@ -155,7 +155,7 @@ EXERCISES = [
             Misconception(
                 "all words",
                 lambda log_p, tokens, chosen: -log_p[chosen].mean(),
-                "You averaged over all words of the vocabulary. At each gap the one that stood there counts.",
+                "You averaged over all words of the vocabulary. At each gap only the word that stood there counts.",
             ),
             Misconception(
                 "the likeliest",
@@ -220,14 +220,14 @@ EXERCISES = [
                 lambda tokens, chosen, lot, another, mask: np.where(
                     chosen & (lot < 0.8), mask, np.where(chosen & (lot >= 0.9), another, tokens)
                 ),
-                "Between 0.8 and 0.9 it shows another token, above its own; you have these the other way round.",
+                "Between 0.8 and 0.9 another token is shown, from 0.9 on the position's own. You exchanged the two.",
             ),
             Misconception(
                 "upside down",
                 lambda tokens, chosen, lot, another, mask: np.where(
                     chosen & (lot >= 0.2), mask, np.where(chosen & (lot >= 0.1), another, tokens)
                 ),
-                "The shares are right, the ends of the scale exchanged: the mask is where lot is below 0.8.",
+                "The shares are right, but you exchanged the ends of the scale: the mask is where lot is below 0.8.",
             ),
             Misconception(
                 "others everywhere",
@@ -256,7 +256,7 @@ EXERCISES = [
                 lambda tokens, chosen, lot, another, mask: np.where(
                     chosen & (lot <= 0.8), mask, np.where(chosen & (lot < 0.9), another, tokens)
                 ),
-                "At exactly 0.8 the mask is shown no more: it is for lots below 0.8.",
+                "At exactly 0.8 the mask is no longer shown: it is for lots below 0.8.",
             ),
             Misconception(
                 "0.9 still another",
@@ -391,12 +391,12 @@ EXERCISES = [
             Misconception(
                 "divided by n",
                 lambda rows, real: (rows * real[..., None]).mean(axis=1),
-                "The padding is left out of the sum and counted all the same. Divide by the number of real rows.",
+                "You left the padding out of the sum, but you still count it. Divide by the number of real rows.",
             ),
             Misconception(
                 "padding summed",
                 lambda rows, real: rows.sum(axis=1) / real.sum(axis=1, keepdims=True),
-                "You divided by the real rows, and added up all of them. Set those of the padding to zero first.",
+                "You divided by the number of real rows, but added up all. Set those of the padding to zero first.",
             ),
             Misconception(
                 "a sum",
@@ -406,22 +406,22 @@ EXERCISES = [
             Misconception(
                 "the first row",
                 lambda rows, real: rows[:, 0],
-                "This is the first row, as BERT's second output reads it. Here it is to be the mean.",
+                "This is the first row, as BERT's second output reads it. Here the mean is asked for.",
             ),
             Misconception(
                 "one mean for all",
                 lambda rows, real: np.broadcast_to(rows[real].mean(axis=0), (len(rows), rows.shape[-1])),
-                "rows[real] forgets which text a row is of: you took one mean over all texts.",
+                "rows[real] forgets which text a row belongs to: you took one mean over all texts.",
             ),
             Misconception(
                 "the padding's mean",
                 lambda rows, real: (rows * ~real[..., None]).sum(axis=1) / np.maximum(1, (~real).sum(axis=1))[:, None],
-                "This is the mean of the padding. real is True where a row is of the text.",
+                "This is the mean of the padding. real is True where a row belongs to the text.",
             ),
             Misconception(
                 "largest",
                 lambda rows, real: np.where(real[..., None], rows, -np.inf).max(axis=1),
-                "You took the largest number of each column. Here it is to be the mean.",
+                "You took the largest number of each column. Here the mean is asked for.",
             ),
             Misconception(
                 "keepdims forgotten",
@@ -445,7 +445,7 @@ EXERCISES = [
     ),
     Exercise(
         id="17.5",
-        title="Does a head point right?",
+        title="Does a head point at the right key?",
         reference=_share,
         cases=lambda rng: [_share_case(rng, n, q, k) for n, q, k in ((30, 11, 13), (24, 9, 12), (26, 12, 10))],
         hints=(
@@ -488,7 +488,7 @@ EXERCISES = [
             Misconception(
                 "divided by the keys",
                 lambda weights, queries, keys, right: _share(weights, queries, keys, right) * len(queries) / len(keys),
-                "You divided by the number of keys. Divide by that of the queries.",
+                "You divided by the number of keys. Divide by the number of queries.",
             ),
             Misconception(
                 "the largest weights",

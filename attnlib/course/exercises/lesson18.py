@@ -342,7 +342,7 @@ EXERCISES = [
             Misconception(
                 "no sentinels in the target",
                 _targets_without_marks,
-                "The target has the words and no sentinels. Put each span's own before it, and one more at the end.",
+                "The target has the words, but no sentinels. Put one before each span, and one more at the end.",
             ),
             Misconception(
                 "the whole text as target",
@@ -479,12 +479,12 @@ EXERCISES = [
             Misconception(
                 "one number on",
                 lambda source, target: _filled(source, lambda i: _parts(target).get(i + 1, [])),
-                "You took the words of the next sentinel. They are the ones that follow the same.",
+                "You took the words of the next sentinel. Take the words that follow the same sentinel in the target.",
             ),
             Misconception(
                 "the words before",
                 _words_before,
-                "You took the words that stand before each sentinel in the target. They are the ones that follow it.",
+                "You took the words that stand before each sentinel in the target. Take the words that follow it.",
             ),
         ],
         adapt=_one_blank,
@@ -510,7 +510,7 @@ EXERCISES = [
             Misconception(
                 "padding counted",
                 lambda losses, real: losses.mean(),
-                "You averaged over the padding too. Only where real is True there is a token.",
+                "You averaged over the padding too. There is a token only where real is True.",
             ),
             Misconception(
                 "padding in the length",
@@ -551,7 +551,7 @@ EXERCISES = [
             Misconception(
                 "places first",
                 lambda losses, real: np.nanmean((losses * real).sum(axis=0) / real.sum(axis=0)),
-                "You took the mean of each place over the answers. Take that of each answer, over its places.",
+                "You took the mean of each place over the answers. Take the mean of each answer over its places.",
             ),
             Misconception(
                 "one sum",
@@ -605,7 +605,7 @@ EXERCISES = [
             Misconception(
                 "valid anywhere",
                 _valid_anywhere,
-                "You took an answer as possible if any question allows it. It is possible[i] that decides for "
+                "You took an answer as possible if any question allows it. Only possible[i] decides for "
                 "question i.",
             ),
             Misconception(
@@ -694,13 +694,13 @@ EXERCISES = [
             Misconception(
                 "a score of zero",
                 lambda features, bandwidth: _memory_as(features, bandwidth, own=0.0),
-                "You gave the diagonal a score of 0, and exp(0) is 1: each text still has weight for itself. Use "
+                "You gave the diagonal a score of 0, and exp(0) is 1: each text still gives itself weight. Use "
                 "minus infinity.",
             ),
             Misconception(
                 "no cosine",
                 lambda features, bandwidth: _memory_as(features, bandwidth, unit=False),
-                "You took products of the rows as they are, in which long texts win. Divide each by its length first.",
+                "You took products of the rows as they are, in which long rows win. Divide each by its length first.",
             ),
             Misconception(
                 "over columns",
@@ -710,7 +710,7 @@ EXERCISES = [
             Misconception(
                 "times the bandwidth",
                 lambda features, bandwidth: _memory_as(features, 1 / bandwidth),
-                "You multiplied by the bandwidth. A small one makes the nearest decide: divide.",
+                "You multiplied by the bandwidth. A small one lets the nearest text decide: divide.",
             ),
             Misconception(
                 "the bandwidth squared",

@@ -302,7 +302,7 @@ EXERCISES = [
             Misconception(
                 "a sum",
                 lambda x, y, query, rate: len(y) * _step(x, y, query, rate),
-                "You took the sum over the examples. The loss is a mean, so divide by how many they are.",
+                "You took the sum over the examples. The loss is a mean, so divide by their number.",
             ),
             Misconception(
                 "divided by d",
@@ -337,13 +337,13 @@ EXERCISES = [
             Misconception(
                 "a softmax",
                 _softmax_weights,
-                "You made a distribution of the scores. A gradient step uses the dot products as they are, also the "
+                "You made a distribution of the scores. A gradient step uses the dot products as they are, even the "
                 "negative ones.",
             ),
             Misconception(
                 "answers to the examples",
                 lambda x, y, query, rate: rate * x @ (x.T @ y) / len(y) + rate * y.mean(),
-                "These are the answers for the examples. One was asked for, that of query.",
+                "These are the answers to the examples. One answer was asked for, the one to query.",
             ),
             Misconception(
                 "means first",
@@ -355,7 +355,7 @@ EXERCISES = [
                 lambda x, y, query, rate: (
                     np.append(query, 1) @ np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y)[0]
                 ),
-                "This is least squares, where gradient descent ends. One step does not come so far.",
+                "This is least squares, where gradient descent ends. One step does not get that far.",
             ),
             Misconception(
                 "the slopes",
@@ -418,7 +418,7 @@ EXERCISES = [
             Misconception(
                 "noise not squared",
                 _penalised(lambda x, noise, spread: noise / spread**2),
-                "The slopes' variance is there, but of the noise you took the standard deviation: noise ** 2.",
+                "The slopes' variance is there, but you took the standard deviation of the noise: use noise ** 2.",
             ),
             Misconception(
                 "the slopes' variance",
@@ -433,7 +433,7 @@ EXERCISES = [
             Misconception(
                 "not scaled back",
                 lambda x, y, query, noise, spread: _ridge(x, y, query, noise, spread) / spread,
-                "You divided y by spread and left it so. Multiply the answer by spread.",
+                "You divided y by spread and left it at that. Multiply the answer by spread.",
             ),
             Misconception(
                 "no penalty",
@@ -448,7 +448,7 @@ EXERCISES = [
             Misconception(
                 "divided by n",
                 _penalised(lambda x, noise, spread: (noise / spread) ** 2 / len(x)),
-                "You divided the penalty by n. Beside the sum x.T @ x it is the same however many examples there are.",
+                "You divided the penalty by n. Beside the sum x.T @ x it stays the same for any number of examples.",
             ),
             Misconception(
                 "subtracted",
@@ -463,7 +463,7 @@ EXERCISES = [
             Misconception(
                 "centred",
                 _centred,
-                "You took the means off first, as scikit-learn's Ridge does unless fit_intercept=False. These planes "
+                "You subtracted the means, as scikit-learn's Ridge does unless fit_intercept=False. These planes "
                 "go through the origin.",
             ),
             Misconception(
@@ -487,7 +487,7 @@ EXERCISES = [
         cases=lambda rng: [_function(rng, n, d)[:2] for n, d in ((5, 2), (4, 3), (7, 1))],
         hints=(
             "Row i holds the example before i and question i. Which part of a row comes from the row above?",
-            "Put x, y and a column of ones side by side, move them one row down, and zeros on top.",
+            "Put x, y and a column of ones side by side, move them one row down, and put zeros on top.",
             "example = np.column_stack([x, y, np.ones(len(y))]); before = np.vstack([zeros, example[:-1]]); then "
             "np.hstack([before, x])",
         ),
@@ -501,7 +501,7 @@ EXERCISES = [
             Misconception(
                 "own y",
                 _own_answer_alone,
-                "You moved x and left y. Row i holds the answer to its own question, which it is to find.",
+                "You moved x and left y. Row i holds the answer to its own question, which the model is to find.",
             ),
             Misconception(
                 "own x",
@@ -523,7 +523,7 @@ EXERCISES = [
             Misconception(
                 "a first example",
                 _flag_everywhere,
-                "The first row says that there is an example, x = 0 with y = 0. It has none: the 1 is a 0 there.",
+                "The first row says that there is an example, x = 0 with y = 0. It has none: put a 0 there, not a 1.",
             ),
             Misconception(
                 "an empty first row",
@@ -533,12 +533,12 @@ EXERCISES = [
             Misconception(
                 "round the corner",
                 _wrapped,
-                "Your first row holds the last example, as np.roll puts it there. It has none before it: zeros.",
+                "Your first row holds the last example, as np.roll puts it there. Nothing comes before it: zeros.",
             ),
             Misconception(
                 "the next example",
                 _next_example,
-                "You moved the examples up: row i holds example i + 1. It may know what came before it only.",
+                "You moved the examples up: row i holds example i + 1. Row i may know only what came before it.",
             ),
             Misconception(
                 "no question",
@@ -553,7 +553,7 @@ EXERCISES = [
             Misconception(
                 "the question first",
                 _question_before,
-                "All is there, in another order: the example, the 1, and then the question.",
+                "Everything is there, but in the wrong order. First the example, then the 1, then the question.",
             ),
         ],
     ),
@@ -631,7 +631,7 @@ EXERCISES = [
             Misconception(
                 "without the first",
                 lambda answers, y, lengths: _errors(answers, y, lengths)[1:],
-                "The first place is missing. It is answered after no example, and counts.",
+                "The first place is missing. It is answered before any example is seen, and it counts.",
             ),
         ],
     ),
@@ -649,7 +649,7 @@ EXERCISES = [
             Misconception(
                 "any copy",
                 _any_copy,
-                "You counted every earlier copy that stands so far back. Only the latest counts: a question has one "
+                "You counted every earlier copy that stands that far back. Only the latest counts: a question has one "
                 "age.",
             ),
             Misconception(
@@ -660,7 +660,7 @@ EXERCISES = [
             Misconception(
                 "at most so far",
                 _within,
-                "You took all copies at most so far back. Each age stands for itself.",
+                "You took all copies up to that far back. Each age is counted by itself.",
             ),
             Misconception(
                 "by place",
@@ -670,18 +670,18 @@ EXERCISES = [
             Misconception(
                 "divided by all",
                 _divided(lambda back, age: back.size),
-                "You divided by all questions. Divide by how many have their latest copy so far back.",
+                "You divided by all questions. Divide by how many have their latest copy that far back.",
             ),
             Misconception(
                 "divided by copies",
                 _divided(lambda back, age: max((back > 0).sum(), 1)),
-                "You divided by all questions that had come before. Divide by how many have their latest copy so far "
+                "You divided by all questions that had come before. Divide by how many have the latest copy that far "
                 "back.",
             ),
             Misconception(
                 "a count",
                 _divided(lambda back, age: 1),
-                "These are counts. Divide each by how many questions have their latest copy so far back.",
+                "These are counts. Divide each by how many questions have their latest copy that far back.",
             ),
             Misconception(
                 "a mean of prompts",
@@ -707,12 +707,12 @@ EXERCISES = [
             Misconception(
                 "nothing is NaN",
                 _nan_where_none,
-                "NaN where no question has its copy so far back. The exercise asks for 0 there.",
+                "You give NaN where no question has its copy that far back. The exercise asks for 0 there.",
             ),
             Misconception(
                 "new ones too",
                 lambda questions, right: np.append(_share(right, _latest(questions) == 0), _by_age(questions, right)),
-                "The first of your shares is of the questions that are new. Begin with one place back.",
+                "Your first share is that of new questions. Begin with one place back.",
             ),
         ],
         solution=_solve_by_age,
@@ -734,7 +734,7 @@ EXERCISES = [
         hints=(
             "Walk backwards from the last token but one. Where do you stop?",
             "At the first i with tokens[i] == tokens[-1]. What followed stands at i + 1.",
-            "next((tokens[i + 1] for i in range(len(tokens) - 2, -1, -1) if tokens[i] == tokens[-1]), None)",
+            "next((tokens[i + 1] for i in range(len(tokens) - 2, -1, -1) if tokens[i] == tokens[-1]), -1)",
         ),
         misconceptions=[
             Misconception(

@@ -86,10 +86,10 @@ def _fits(wanted, got):
         return True
     n, blind, overseers, too_many, longest = got
     faults = [
-        f"it is {n:.0f} by {n:.0f}" if n != wanted[0] else "",
-        f"{blind:.0f} places do not see themselves" if blind else "",
-        f"{overseers:.0f} see all" if overseers else "",
-        f"there are {too_many:.0f} pairs too many" if too_many else "",
+        f"your mask is {n:.0f} by {n:.0f}" if n != wanted[0] else "",
+        f"places that do not see themselves: {blind:.0f}" if blind else "",
+        f"places that see all: {overseers:.0f}" if overseers else "",
+        f"pairs too many: {too_many:.0f}" if too_many else "",
         "something never gets everywhere" if longest == np.inf else f"the longest path has {longest:.0f} steps",
     ]
     faults = faults if longest > 2 else faults[:-1]
@@ -189,7 +189,7 @@ EXERCISES = [
             Misconception(
                 "wider than the text",
                 lambda n, back, ahead: n * (back + 1 + ahead) - back * (back + 1) // 2 - ahead * (ahead + 1) // 2,
-                "Two triangles are missing at the edges, and you took them off. Where the window is wider than the "
+                "Two triangles are missing at the edges, and you subtracted them. Where the window is wider than the "
                 "text, they are larger than the text: ask each place how many it sees.",
             ),
         ],
@@ -232,7 +232,7 @@ EXERCISES = [
             Misconception(
                 "any order",
                 lambda masks: _reach(np.repeat(masks.any(axis=0)[None], len(masks), axis=0)),
-                "In yours every layer has the links of all. A path takes its first step in the first layer's mask, "
+                "You gave every layer the links of all layers. A path takes its first step in the first layer's mask, "
                 "the second in the second's.",
             ),
         ],
@@ -265,14 +265,14 @@ EXERCISES = [
             Misconception(
                 "strangers",
                 _strangers,
-                "Nearly. The two go-betweens do not see each other: from one to the other one's half it takes "
+                "Nearly. The two go-betweens do not see each other: from one to the half of the other it takes "
                 "three steps.",
             ),
             Misconception(
                 "turned",
                 _unseen,
-                "Rows are queries. In yours, two places are seen by half of the others each and see everything: turn "
-                "it round.",
+                "Rows are queries. In your mask two places see everything, and half of the others see each: transpose "
+                "it.",
             ),
         ],
     ),
@@ -293,7 +293,7 @@ EXERCISES = [
             Misconception(
                 "no forgetting",
                 lambda phi_q, phi_k, v, keep: _forgetting(phi_q, phi_k, v, 1.0),
-                "Nothing fades in yours. Multiply the state by `keep` before each step.",
+                "Nothing fades in your state. Multiply the state by `keep` before each step.",
             ),
             Misconception(
                 "fades at once",
@@ -343,17 +343,17 @@ EXERCISES = [
             Misconception(
                 "times the mean",
                 lambda n, p: np.log(p * (n - 1)),
-                "That makes its weight p times the sum of the others'. Its share is of all, its own included.",
+                "That makes the key's weight p times the sum of the others. Its share is of all, its own included.",
             ),
             Misconception(
                 "a ratio",
                 lambda n, p: p * (n - 1) / (1 - p),
-                "That is by what factor its weight must be larger. A lead in scores is the logarithm of it.",
+                "That is the factor by which its weight must be larger. The lead in scores is the logarithm of that.",
             ),
             Misconception(
                 "half only",
                 lambda n, p: np.log(n - 1),
-                "That gives it half of the weight, whatever p is.",
+                "That gives the key half of the weight, whatever p is.",
             ),
         ],
     ),
@@ -383,14 +383,14 @@ EXERCISES = [
             Misconception(
                 "mean of the outputs",
                 lambda here, there: (here[2] / here[1] + there[2] / there[1]) / 2,
-                "The mean of two means: each half counts for as much, however much weight it has.",
+                "This is the mean of two means: both halves count the same, however much weight each has.",
             ),
             Misconception(
                 "by their totals",
                 lambda here, there: (
                     (here[0] * here[2] + there[0] * there[2]) / (here[0] * here[1] + there[0] * there[1])
                 ),
-                "You weighted the halves by their largest scores. Use the exponential of the difference of these.",
+                "You weighted the halves by their largest scores. Weigh each by exp(its largest - the larger one).",
             ),
             Misconception(
                 "not divided",

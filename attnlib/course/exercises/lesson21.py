@@ -232,7 +232,7 @@ EXERCISES = [
             Misconception(
                 "turned",
                 _turned,
-                "The patches are right, and the pixels in each are read down before across. Read them line by line.",
+                "The patches are right, but in each you read the pixels down the columns. Read them line by line.",
             ),
             Misconception(
                 "every second pixel",
@@ -419,12 +419,12 @@ EXERCISES = [
             Misconception(
                 "each its cheapest",
                 lambda costs: costs.argmin(axis=0).tolist(),
-                "Each object took its cheapest query, and two may have taken the same one. A query answers for one.",
+                "Each object took its cheapest query, and two may share one. A query answers for one object.",
             ),
             Misconception(
                 "first come",
                 _greedy,
-                "The first object chose first, and left the others what remained. Look for the smallest sum of all.",
+                "The first object chose first, and left the others what remained. Compare sums of whole matchings.",
             ),
             Misconception(
                 "the cheapest pair first",
@@ -515,7 +515,7 @@ EXERCISES = [
             Misconception(
                 "only the matched",
                 lambda matched, kinds, n_queries, none: kinds,
-                "These are the kinds of the objects. Every query is asked, also those that should say none.",
+                "These are the kinds of the objects. Every query is asked, including those that should say none.",
             ),
         ],
         solution=_solve_classes,

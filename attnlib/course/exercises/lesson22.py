@@ -212,7 +212,7 @@ EXERCISES = [
         cases=lambda rng: [_batch(rng, n, m, height) for n, m, height in ((4, 3, 0), (7, 5, 1000), (5, 8, -2))],
         hints=(
             "Two losses. Who chooses along a row of scores, and who down a column? Which columns have no choice?",
-            "A softmax over axis 1, and of it [np.arange(n), answer]. A softmax over axis 0, and for each caption in "
+            "A softmax over axis 1: take [np.arange(n), answer]. A softmax over axis 0, and for each caption in "
             "np.unique(answer) the sum over the pictures where answer is this caption.",
             "p = softmax(scores, 0); -np.mean([np.log(p[answer == j, j].sum()) for j in np.unique(answer)])",
         ),
@@ -235,13 +235,13 @@ EXERCISES = [
             Misconception(
                 "each picture on its own",
                 _on_its_own,
-                "Down a column you ask for each picture alone, so that two pictures of one caption are wrong for each "
+                "Down a column you ask for each picture alone, so two pictures of one caption count against each "
                 "other. Add up the probabilities of all its pictures first, and count the caption once.",
             ),
             Misconception(
                 "a mean of probabilities",
                 _mean_of_pictures,
-                "You averaged the probabilities of a caption's pictures. It is right with any of them: add them up.",
+                "You averaged the probabilities of a caption's pictures. Any of these pictures is right: add them up.",
             ),
             Misconception(
                 "a mean of logarithms",
@@ -257,7 +257,7 @@ EXERCISES = [
             Misconception(
                 "divided by all pictures",
                 _by_pictures,
-                "You divided the captions' sum by the number of pictures. Divide by that of captions with a picture.",
+                "You divided the captions' sum by the number of pictures. Divide by how many captions have a picture.",
             ),
             Misconception(
                 "the other axis",
@@ -274,7 +274,7 @@ EXERCISES = [
             Misconception(
                 "the best picture only",
                 _best_only,
-                "You took the best of a caption's pictures. It is right with any of them: add up their probabilities.",
+                "You took the best of a caption's pictures. Any of them is right: add up their probabilities.",
             ),
             Misconception(
                 "once for each picture",
@@ -284,7 +284,7 @@ EXERCISES = [
             Misconception(
                 "captions without pictures left out of the rows",
                 _used_only,
-                "You left captions without a picture out of the rows too. There they are wrong answers like others.",
+                "You left captions without a picture out of the rows too. They are wrong answers like all others.",
             ),
             Misconception(
                 "one softmax for all",
@@ -295,7 +295,7 @@ EXERCISES = [
                         ]
                     ).mean()
                 ),
-                "You took one softmax over the whole table. Each row is a choice of its own, and each column.",
+                "You took one softmax over the whole table. Each row is a choice of its own, and so is each column.",
             ),
             Misconception(
                 "the sign",
@@ -327,7 +327,7 @@ EXERCISES = [
             Misconception(
                 "distances",
                 lambda pictures, captions: ((pictures[:, None] - captions) ** 2).sum(axis=-1).argmin(axis=1),
-                "You took the nearest row. For rows of length one that is the same; these are not yet that.",
+                "You took the nearest row. For rows of length one that is the same; yours have other lengths.",
             ),
             Misconception(
                 "a picture for each caption",
@@ -344,7 +344,7 @@ EXERCISES = [
                 lambda pictures, captions: (
                     (pictures / np.linalg.norm(pictures, axis=0)) @ (captions / np.linalg.norm(captions, axis=0)).T
                 ).argmax(axis=1),
-                "You made the columns of length one. A caption is a row: axis=1, keepdims=True.",
+                "You gave the columns length one. A caption is a row: axis=1, keepdims=True.",
             ),
             Misconception(
                 "squared lengths",
@@ -364,7 +364,7 @@ EXERCISES = [
             Misconception(
                 "the absolute cosine",
                 lambda pictures, captions: abs(_normalised(pictures) @ _normalised(captions).T).argmax(axis=1),
-                "You took the cosine without its sign. A row that points the other way goes worst, not best.",
+                "You took the cosine without its sign. A row that points the other way fits worst, not best.",
             ),
         ],
         solution=_solve_captions,
@@ -375,7 +375,7 @@ EXERCISES = [
         reference=_share,
         cases=lambda rng: [_candidates(rng, *sizes) for sizes in ((60, 9, 4, 1), (75, 7, 5, 1000), (90, 11, 3, 1))],
         hints=(
-            "Two things are left out: pictures whose answer cannot be chosen, and captions that are no candidates.",
+            "Two things are left out: pictures whose answer cannot be chosen, and captions that are not candidates.",
             "Set the scores of other captions to -inf, take argmax, and average over candidates[answer].",
             "best = np.where(candidates, scores, -np.inf).argmax(axis=1); (best == answer)[candidates[answer]].mean()",
         ),
@@ -383,14 +383,14 @@ EXERCISES = [
             Misconception(
                 "all captions",
                 lambda scores, answer, candidates: (scores.argmax(axis=1) == answer)[candidates[answer]].mean(),
-                "You let every caption be chosen. Only the candidates stand to choose from.",
+                "You let every caption be chosen. Only the candidates may be chosen.",
             ),
             Misconception(
                 "all pictures",
                 lambda scores, answer, candidates: (
                     np.where(candidates, scores, -np.inf).argmax(axis=1) == answer
                 ).mean(),
-                "You counted pictures whose right caption is no candidate: they cannot be right. Leave them out.",
+                "You counted pictures whose right caption is not a candidate: they cannot be right. Leave them out.",
             ),
             Misconception(
                 "everything",
@@ -466,12 +466,12 @@ EXERCISES = [
             Misconception(
                 "no tanh",
                 lambda x, rows, gate: x + gate * _taken(x, rows),
-                "You multiplied by the gate itself. It goes through tanh, which keeps it between -1 and 1.",
+                "You multiplied by the gate itself. The gate goes through tanh, which keeps it between -1 and 1.",
             ),
             Misconception(
                 "a sigmoid",
                 lambda x, rows, gate: x + _taken(x, rows) / (1 + np.exp(-gate)),
-                "You used a sigmoid. That is one half at 0, and a new layer would change what the model says: tanh.",
+                "You used a sigmoid. It is one half at 0, so a new layer would change what the model says. Use tanh.",
             ),
             Misconception(
                 "no residual",
@@ -491,12 +491,12 @@ EXERCISES = [
             Misconception(
                 "the root of m",
                 lambda x, rows, gate: x + np.tanh(gate) * (_softmax(x @ rows.T / np.sqrt(len(rows))) @ rows),
-                "You divided by the root of how many rows there are. It is the root of how long they are, d.",
+                "You divided by the root of the number of rows. Divide by the root of their length, d.",
             ),
             Misconception(
                 "a softmax down the columns",
                 lambda x, rows, gate: x + np.tanh(gate) * (_softmax(rows @ x.T / np.sqrt(x.shape[1])).T @ rows),
-                "Your weights add up to one for each row of the picture. Each row of x shares out its own: axis 1.",
+                "Your weights add up to one for each row of the picture. They should for each row of x: axis 1.",
             ),
             Misconception(
                 "tanh of the product",
@@ -511,7 +511,7 @@ EXERCISES = [
             Misconception(
                 "divided by d",
                 lambda x, rows, gate: x + np.tanh(gate) * (_softmax(x @ rows.T / x.shape[1]) @ rows),
-                "You divided the scores by d. It is the root of d.",
+                "You divided the scores by d. Divide by the root of d.",
             ),
             Misconception(
                 "times the root of d",
@@ -570,7 +570,7 @@ EXERCISES = [
             Misconception(
                 "pixels in a row",
                 _cut_wrongly,
-                "You cut the pixels of a line one after the other. A patch is a square: patch rows of patch pixels.",
+                "You cut the pixels of a line one after the other. A patch is a square: `patch` by `patch` pixels.",
             ),
             Misconception(
                 "column by column",

@@ -239,7 +239,7 @@ EXERCISES = [
             Misconception(
                 "half of it",
                 _shared(between=2),
-                "You have 2 n² d between words, and it is 4 n² d. Either you counted one product of two (there are "
+                "You have 2 n² d between words, not 4 n² d. Either you counted one of two products (there are "
                 "the scores, and the weights times the values), or you halved both for a causal mask (there is no "
                 "mask).",
             ),
@@ -252,13 +252,13 @@ EXERCISES = [
             Misconception(
                 "additions for one part only",
                 _shared(between=8),
-                "What treats each word by itself is half of what it should be, against what is between words. Count "
+                "Beside the work between words, that on each word is half of what it should be. Count "
                 "a multiplication and an addition in both.",
             ),
             Misconception(
                 "half of it above the line",
                 lambda n, d, d_ff: _share(n, d, d_ff) / 2,
-                "What you divide by is right. Above it stands half of what is between words: 4 n² d, the scores and "
+                "The denominator is right. The numerator is half of the work between words, 4 n² d: the scores and "
                 "the weights times the values.",
             ),
             Misconception(
@@ -279,7 +279,7 @@ EXERCISES = [
             Misconception(
                 "a ratio upside down",
                 lambda n, d, d_ff: (2 * d + d_ff) / n,
-                "You divided the rest by what is between words. Asked for is what is between words, as a share of "
+                "You divided the rest by what is between words. The question is what share is between words, out of "
                 "the whole.",
             ),
             Misconception(
@@ -306,7 +306,7 @@ EXERCISES = [
             Misconception(
                 "the work itself",
                 lambda n, d, d_ff: 4.0 * n**2 * d,
-                "Those are the FLOPs between words. Divide by those of the whole layer.",
+                "Those are the FLOPs between words. Divide by the FLOPs of the whole layer.",
             ),
             Misconception(
                 "no feed-forward",
@@ -351,7 +351,7 @@ EXERCISES = [
             Misconception(
                 "a bias from each",
                 _each_with_the_last_bias,
-                "Every process adds b2, and in the sum it stands P times. Process 0 alone should.",
+                "Every process adds b2, so the sum has it P times. Only process 0 should add it.",
             ),
             Misconception(
                 "a part of the bias from each",
@@ -381,12 +381,12 @@ EXERCISES = [
             Misconception(
                 "no maximum",
                 _linear,
-                "There is no maximum in yours. Take it of the hidden units, before W2.",
+                "The maximum is missing. Apply np.maximum to the hidden units, before W2.",
             ),
             Misconception(
                 "the first bias once",
                 _first_bias_once,
-                "Process 0 alone has its numbers of b1. Each process adds those of its hidden units; what is added "
+                "You add b1 in process 0 alone. Each process adds the numbers of its hidden units; what is added "
                 "once is b2.",
             ),
             Misconception(
@@ -404,7 +404,7 @@ EXERCISES = [
                 "columns of the output",
                 _outputs_cut,
                 "The sum is right. But you cut the columns of W2, so each process needs all hidden units. Give it its "
-                "own, and the rows of W2 that they meet.",
+                "own hidden units, and the rows of W2 that they meet.",
             ),
             Misconception(
                 "rows of the text",
@@ -453,34 +453,34 @@ EXERCISES = [
         cases=lambda rng: [(64, 2, 100_000, 4), (128, 3, 420_000, 2), (512, 12, 38_000_000, 8), (3072, 72, 8.3e9, 8)],
         hints=(
             "Write down both numbers of bytes. What do they have in common?",
-            "Both are sums in a ring: 2 (P - 1) / P of what is summed. Once the gradients are, and 4 n_layers times "
-            "the rows, which are w * d numbers.",
+            "Both are sums in a ring: 2 (P - 1) / P of what is summed. The gradients are summed once. The rows are "
+            "summed 4 n_layers times, w * d numbers each time.",
             "n_weights = 4 * n_layers * w * d, so w = n_weights / (4 * n_layers * d).",
         ),
         misconceptions=[
             Misconception(
                 "two of four",
                 _times(lambda P: 2),
-                "Yours is twice too large. Either you counted two sums a layer (there are four: one for each "
+                "Twice the right answer. Either you counted two sums a layer (there are four: one for each "
                 "sublayer, and both again going back), or you gave a ring's factor 2 to the gradients only (the rows "
                 "are summed in a ring, too).",
             ),
             Misconception(
                 "two on the side of the rows",
                 _times(lambda P: 1 / 2),
-                "Yours is half of it. The ring's factor 2 belongs to both ways: to the gradients, and to each of the "
+                "Half the answer. The ring's factor 2 belongs to both ways: to the gradients, and to each of the "
                 "four sums a layer.",
             ),
             Misconception(
                 "one of four",
                 _times(lambda P: 4),
-                "Yours is four times too large. Either you counted one sum a layer (there are four), or you took "
+                "Four times the right answer. Either you counted one sum a layer (there are four), or you took "
                 "bytes for the gradients and numbers for the rows (take the same for both).",
             ),
             Misconception(
                 "bytes of rows",
                 _times(lambda P: 1 / 4),
-                "Yours is a quarter of it. Did you take numbers for the gradients and bytes for the rows? Take the "
+                "A quarter of the answer. Did you take numbers for the gradients and bytes for the rows? Take the "
                 "same for both.",
             ),
             Misconception(
@@ -507,7 +507,7 @@ EXERCISES = [
                 Misconception(
                     f"{name} is left in",
                     _times(factor),
-                    f"{name} is left in your answer. Both ways send 2 (P - 1) / P of what is summed, so it falls out.",
+                    f"{name} is left in your answer. Both ways send 2 (P - 1) / P of what is summed, so it cancels.",
                 )
                 for name, factor in {
                     "2 (P - 1) / P": lambda P: 2 * (P - 1) / P,
@@ -536,8 +536,8 @@ EXERCISES = [
             Misconception(
                 "it knew the answer",
                 _missed(known=slice(None)),
-                "Your line was fitted to the very point that it is asked for. What is left out is left "
-                "out of the fit, too.",
+                "Your line was fitted to the very point that it is asked for. That point has to stay "
+                "out of the fit.",
             ),
             Misconception(
                 "the first two for all",
@@ -564,7 +564,7 @@ EXERCISES = [
             Misconception(
                 "a straight line on plain paper",
                 _missed(of_size=_same, of_loss=_same, back=_same),
-                "Take logarithms of sizes and losses first: a power law is straight on such paper.",
+                "Take logarithms of sizes and losses first: a power law is a straight line then.",
             ),
             Misconception(
                 "sizes only",
@@ -604,7 +604,7 @@ EXERCISES = [
             Misconception(
                 "the other way round",
                 lambda sizes, losses: -_misses(sizes, losses),
-                "The sign: a line that promises more loss than was found misses by a positive share.",
+                "The sign is reversed: a line that promises more loss than was found misses by a positive share.",
             ),
             Misconception(
                 "no sign",
@@ -629,7 +629,7 @@ EXERCISES = [
             Misconception(
                 "in nats, the other way round",
                 lambda sizes, losses: -_misses(sizes, losses) * losses[2:],
-                "That is found less promised, in nats. Return (promised − found) / found.",
+                "That is found minus promised, in nats. Return (promised − found) / found.",
             ),
             Misconception(
                 "logarithms",
@@ -645,7 +645,7 @@ EXERCISES = [
         adapt=lambda pairs: list(pairs) if isinstance(pairs, tuple) else pairs,  # two arrays are the two rows
         cases=lambda rng: [(8, 2), (24, 3), (64, 4), (40, 5)],
         hints=(
-            "A query at place i, counted from 0, attends to i + 1 keys. Which places has process p?",
+            "A query at place i, counted from 0, attends to i + 1 keys. Which places does process p have?",
             "In order, process p has the places from p * n / P on, n / P of them. In the other cut it has a piece "
             "from the beginning and one as far from the end.",
             "rows = np.arange(n).reshape(2 * P, -1); own = np.concatenate([rows[p], rows[2 * P - 1 - p]]); the pairs "
@@ -676,7 +676,7 @@ EXERCISES = [
             Misconception(
                 "each piece alone",
                 _each_alone,
-                "You counted pairs within each piece. In a ring it meets the keys of those before it, too.",
+                "You counted pairs within each piece. In a ring a piece meets the keys of those before it, too.",
             ),
             Misconception(
                 "its own block whole",
@@ -687,7 +687,7 @@ EXERCISES = [
             Misconception(
                 "the pieces p and p + P",
                 _cut_in_pieces(lambda p, P: p + P),
-                "In yours, process p has the pieces p and p + P: later processes still have more in both. The second "
+                "Your process p has the pieces p and p + P: later processes still have more in both. The second "
                 "piece is 2 P - 1 - p.",
             ),
             Misconception(
@@ -709,7 +709,7 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda n, P: _pairs(n, P)[::-1],
-                "Both are right, in the wrong order: first the P pieces in order, then the other cut.",
+                "Both rows are right, but in the wrong order: first the P pieces in order, then the other cut.",
             ),
             Misconception(
                 "keys ahead",

@@ -42,8 +42,8 @@ def _leaks():
 
 def _same_leaks(wanted, named):
     if not set(named) <= set(PARTS):
-        return f"{sorted(set(named) - set(PARTS))} are no numbers of the list, which are 1 to {len(PARTS)}."
-    return set(named) == set(wanted) or "Not these. For each, write out what the first row is made of."
+        return f"{sorted(set(named) - set(PARTS))} cannot be meant: the list has the numbers 1 to {len(PARTS)}."
+    return set(named) == set(wanted) or "Not these. For each part, write out what the first row is made of."
 
 
 def _numbers(named):
@@ -54,7 +54,7 @@ def _from_the_start(n_q, n_k):
     return np.tri(n_q, n_k, dtype=bool)
 
 
-WRONG_FOR = "Let it be wrong wherever queries are fewer than positions."
+WRONG_FOR = "Let it be wrong wherever there are fewer queries than positions."
 
 
 def _hidden_fault(wanted, came):
@@ -86,8 +86,8 @@ EXERCISES = [
         compare=_same_leaks,
         hints=(
             "What a row is made of must come from its own place and from those before it. Does any number of a later "
-            "place come in, be it in a sum?",
-            "In 2 look at which numbers of x stand in the first row of a head. In 5, what is exp(0)?",
+            "place come in, even inside a sum?",
+            "In part 2, look at which numbers of x stand in the first row of a head. In part 5, what is exp(0)?",
             "A column's sum goes over the rows below too, and those belong to later words.",
         ),
         misconceptions=[
@@ -167,7 +167,7 @@ EXERCISES = [
             Misconception(
                 "as it is",
                 lambda W_O, n_heads: W_O.copy(),
-                "This is the matrix as it was. That model never used more than its first d_head rows: all heads met "
+                "This is the matrix as it was. That model used only the first d_head rows of W_O: all heads met "
                 "those.",
             ),
             Misconception(
@@ -179,7 +179,7 @@ EXERCISES = [
             Misconception(
                 "each row repeated",
                 lambda W_O, n_heads: np.repeat(W_O[: len(W_O) // n_heads], n_heads, axis=0),
-                "You repeated row by row. Heads stand side by side whole, so the part is repeated as a block, "
+                "You repeated row by row. Heads stand side by side as blocks, so repeat the whole part as a block: "
                 "np.tile.",
             ),
             Misconception(
