@@ -156,7 +156,7 @@ def test_words_that_were_only_searched_for_are_said_back(monkeypatch, capsys):
     diagnose("15.02", "no_shift")
     assert capsys.readouterr().out.startswith("15.02 right: ")
     diagnose("15.06", "loss")
-    assert "says too little" in capsys.readouterr().out
+    assert "too little to go by" in capsys.readouterr().out
     diagnose("15.14", "scores are not divided by the square root of d")
     assert "not understood" in capsys.readouterr().out
 
@@ -180,7 +180,7 @@ def test_what_surrounds_the_mistake_stays_an_experiments_finding():
     assert EXPERIMENTS["half"](one).sentence.startswith("In half precision it does not run: ")
     one = patient(12, steps=0)
     one.loss = lambda logits, target: smoothed_cross_entropy(logits, target.masked_fill(target == END, 0))
-    assert EXPERIMENTS["loss"](one).sentence == "The loss counts 10 positions, and 14 have a word."
+    assert EXPERIMENTS["loss"](one).sentence == "The loss counts 10 positions, but 14 have a word."
     one.mend(lambda one: setattr(one.model, "lm_head", torch.nn.Linear(32, 33)))
     assert EXPERIMENTS["batch"](one), "a part in float32 fits"
 

@@ -155,14 +155,14 @@ def test_progress_moves_to_another_machine(file, said, tmp_path, monkeypatch):
     progress(export=str(tmp_path / "ada.json"))
     assert "Written to" in said()
     progress(export=str(tmp_path / "ada.json"))
-    assert "export: it cannot be written to" in said()
+    assert "export: your progress cannot be written to" in said()
     monkeypatch.setenv("ATTNLIB_PROGRESS", str(tmp_path / "elsewhere" / "progress.json"))
     check("90.2", 0.5)
     progress(add=str(tmp_path / "ada.json"))
     assert "2 of 3 exercises solved" in said()
     assert "90.1" in progress_file.progress()[0].answers
     progress(add=str(tmp_path / "lesson90.py"))
-    assert "is no progress file" in " ".join(said().split())
+    assert "is not a progress file" in " ".join(said().split())
 
 
 def test_what_is_forgotten_is_gone_and_kept_in_a_copy(file, said):

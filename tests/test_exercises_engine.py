@@ -119,7 +119,7 @@ def once_right(q, k):
         (changed_by(lambda w: w[::-1]), "in reverse order along axis 0"),
         (changed_by(lambda w: np.sort(w, 0)), "The numbers are right, in a different order."),
         (changed_by(lambda w: np.round(w, 4)), "It is close: no entry is off by more than"),
-        (lambda q, k: softmax((q @ k.T).T).T, "Yours sum to 1 down each column."),
+        (lambda q, k: softmax((q @ k.T).T).T, "Your entries sum to 1 down each column."),
         (changed_by(lambda w: w / len(w)), "times what is expected"),
         (lambda q, k: softmax((q @ k.T).reshape(-1)).reshape(len(q), -1), "All your entries together"),
         (lambda q, k: np.exp(q @ k.T), "Each row should sum to 1. Your row [0] sums to"),
@@ -191,7 +191,7 @@ def test_the_smallest_input_that_shows_the_mistake_is_told():
         misconceptions=[],
     )
     message = grade(rows, lambda x: x / x.sum(axis=1, keepdims=True) * np.where(x.sum() > 9, 2, 1)).message
-    assert "The smallest input found on which they differ: x = [[" in message
+    assert "The smallest input found on which your answer is wrong: x = [[" in message
     [_, given] = message.split("x = ")
     assert 7 <= given.split(". Yours")[0].count(",") + 1 <= 10, "a sum above 9 takes some numbers"
     one = grade(rows, lambda x: x * 1.0).message

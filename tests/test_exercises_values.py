@@ -76,7 +76,7 @@ def test_values():
     assert grade(exercise, 12).message == "03.5 not yet. 12 is not it, though not far off."
     assert grade(exercise, 6.0).message == "03.5 not yet. 6 is less than half of what it should be."
     assert grade(exercise, 30).message == "03.5 not yet. 30 is more than twice what it should be."
-    assert grade(exercise, -12.5).message == "03.5 not yet. -12.5 is not it, nor is its sign."
+    assert grade(exercise, -12.5).message == "03.5 not yet. -12.5 is not it, and its sign is wrong."
     assert grade(exercise, 12500).misconception == "grams"
     assert grade(exercise, None).kind == grade(exercise, ...).kind == "not attempted"
     assert grade(exercise, "12.5").message == "03.5 not yet. The string '12.5' came, expected a number."
@@ -91,7 +91,7 @@ def test_values_do_not_give_the_answer_away():
     assert grade(value("b", a="a"), "A").misconception == "a"
     assert grade(value("b"), "c").message == "03.5 not yet. 'c' is not it."
     message = grade(value(np.array([1.0, 7.25])), [1.0, 2.0]).message
-    assert message == "03.5 not yet. 1 of 2 entries differs. At [1] 2 is less than half of what it should be."
+    assert message == "03.5 not yet. 1 of 2 entries differs. At [1], 2 is less than half of what it should be."
 
 
 def test_adapt_picks_the_part_that_counts():

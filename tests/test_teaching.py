@@ -78,7 +78,7 @@ def test_a_class_in_one_table(tmp_path, capsys):
     (tmp_path / "eve.json").write_text("{")
     assert collect(str(tmp_path)) == 1
     said = capsys.readouterr()
-    assert "eve.json is no progress file" in said.err
+    assert "eve.json is not a progress file" in said.err
     assert said.out.count("\n") == 3
     assert collect("") == 1
 

@@ -113,7 +113,7 @@ EXERCISES = [
         cases=lambda rng: [_one_question(rng) for _ in range(3)],
         hints=(
             "First every point's kernel value, as an array. Only then divide, so that the weights sum to one.",
-            "It falls with distance: exp of minus u squared over two, where u = (x - data) / h.",
+            "The kernel value falls with distance: exp of minus u squared over two, where u = (x - data) / h.",
             "values = np.exp(-((x - data) / h) ** 2 / 2), and the answer is values / values.sum().",
         ),
         misconceptions=[
@@ -263,7 +263,7 @@ EXERCISES = [
             Misconception(
                 "the second richest",
                 lambda: data.engel()[0][-2],
-                "Without the second richest h falls to 78 francs, as without the two richest. Another household "
+                "Without the second richest, h falls to 78 francs, as without the two richest. Another household "
                 "does a little more.",
             ),
             Misconception(
@@ -279,7 +279,7 @@ EXERCISES = [
             Misconception(
                 "the third richest",
                 lambda: data.engel()[0][-3],
-                "Without that one h falls to 89 francs. Another household does more.",
+                "Without that one, h falls to 89 francs. Another household does more.",
             ),
         ],
     ),
@@ -399,7 +399,7 @@ EXERCISES = [
             Misconception(
                 "sorted by weight",
                 lambda weights, y: y[np.argsort(weights)][np.searchsorted(np.cumsum(np.sort(weights)), 0.5 - 1e-12)],
-                "You sorted by weight. A median goes through the targets in their own order: np.argsort(y).",
+                "You sorted by weight. A median goes through the targets in order of size: np.argsort(y).",
             ),
             Misconception(
                 "heaviest",
@@ -484,7 +484,7 @@ EXERCISES = [
                     _line_with_weights(x0, x, y, np.sqrt(_kernel_value(x - x0, h)), x0), [1, x0]
                 ),
                 "You counted positions from x0 and then put x0 in, which reads the line at 2 x0. Counted from x0, "
-                "the place x0 is at 0: the intercept.",
+                "x0 itself is at 0, and there the line has its intercept: return that.",
             ),
             Misconception(
                 "no bandwidth",

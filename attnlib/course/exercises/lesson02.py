@@ -32,9 +32,7 @@ def _append(x, column):
 def _products(pair):
     """The dot products of two matrices, or words that say why there are none."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        return (
-            "Two matrices are expected, with a comma between them: the factors, not their product."
-        )
+        return "Two matrices are expected, with a comma between them: the factors, not their product."
     one, other = (np.asarray(matrix, float) for matrix in pair)
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
         return f"Shapes {one.shape} and {other.shape} came. Both need two axes and the same number of columns."
@@ -284,8 +282,8 @@ EXERCISES = [
             Misconception(
                 "never moved",
                 lambda f, w, lr, steps: w,
-                "You are where you began. Does zero_grad stand between backward and step? Then it clears too early: "
-                "first clear, then backward, then step.",
+                "You are where you began. Is step missing, or does zero_grad clear the gradient before step uses it? "
+                "First clear, then backward, then step.",
             ),
             Misconception(
                 "first gradient only",
@@ -330,7 +328,7 @@ EXERCISES = [
                 "query's term",
                 lambda q, k: (_append(q, -(q**2).sum(axis=1) / 2), _append(k, 1.0)),
                 "These are the weights of the bare dot product, so what you appended cancels: it is zero, or the same "
-                "for all keys of a query, as the query's own term is. Append the key's: one number for each key.",
+                "for all keys of a query, as the query's own term is. Append the key's own term: one for each key.",
             ),
             Misconception(
                 "made equal",
@@ -477,8 +475,8 @@ EXERCISES = [
             Misconception(
                 "too weak",
                 lambda: tuple(np.sign(W) for W in _matrices()),
-                "They ask for the right words, too softly: a score of 1 among zeros gives e / (e + 2) = 0.58 of the "
-                "weight. Make the questions stronger.",
+                "Your matrices ask for the right words, but too softly: a score of 1 among zeros gives e / (e + 2) = "
+                "0.58 of the weight. Make the questions stronger.",
             ),
             Misconception(
                 "one column",

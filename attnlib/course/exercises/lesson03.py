@@ -144,7 +144,7 @@ EXERCISES = [
         hints=(
             "Every pair of query and key has its own hidden layer: an array of shape (m, n, hidden).",
             "(Q @ w_q)[:, None, :] + (K @ w_k)[None, :, :] is that layer before the tanh.",
-            "np.tanh(of that) @ w.",
+            "np.tanh(the layer of hint 2) @ w.",
         ),
         misconceptions=[
             Misconception(
@@ -202,7 +202,7 @@ EXERCISES = [
             Misconception(
                 "identity",
                 lambda s: np.eye(len(s)) - np.outer(masked_softmax(s), masked_softmax(s)),
-                "Your diagonal is 1 - alpha_i². It is alpha_i - alpha_i²: np.diag(alpha) in the place of np.eye.",
+                "Your diagonal is 1 - alpha_i². It should be alpha_i - alpha_i²: np.diag(alpha) for np.eye.",
             ),
             Misconception(
                 "overflow",
@@ -214,7 +214,7 @@ EXERCISES = [
                 "diagonal only",
                 lambda s: np.diag(masked_softmax(s) * (1 - masked_softmax(s))),
                 "Your matrix is diagonal, as if the weights were independent sigmoids. Raising one score lowers "
-                "every other weight: off the diagonal stands -alpha_i alpha_j.",
+                "every other weight: the entries off the diagonal are -alpha_i alpha_j.",
             ),
             Misconception(
                 "sign",
@@ -376,8 +376,8 @@ EXERCISES = [
             Misconception(
                 "a and b turned round",
                 lambda d, a, b: np.sqrt(d) / (a * b),
-                "You divided by a and b. The longer the vectors, the larger the dot products, and the more to divide "
-                "them by: multiply.",
+                "You divided by a and b. Longer vectors have larger dot products, which need a larger divisor: "
+                "multiply a and b.",
             ),
             Misconception(
                 "variance",

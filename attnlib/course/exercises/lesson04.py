@@ -95,8 +95,7 @@ EXERCISES = [
             Misconception(
                 "mean of the equals",
                 lambda S, V: masked_softmax(1e6 * S) @ V,
-                "Right but for ties: there you averaged the values. One is chosen: the "
-                "first of equals.",
+                "Right but for ties: there you averaged the values. One is chosen: the first of equals.",
             ),
             Misconception(
                 "the worst",
@@ -121,8 +120,7 @@ EXERCISES = [
             Misconception(
                 "last of the equals",
                 lambda S, V: V[S.shape[1] - 1 - S[:, ::-1].argmax(axis=1)],
-                "Right but for ties: there you took the last of the largest. np.argmax takes the "
-                "first.",
+                "Right but for ties: there you took the last of the largest. np.argmax takes the first.",
             ),
         ],
     ),
@@ -134,7 +132,7 @@ EXERCISES = [
             (rng.normal(size=n), j, float(rng.normal()), float(rng.normal())) for n, j in ((4, 2), (6, 0), (3, 1))
         ],
         hints=(
-            "It is reward minus baseline, times the gradient of log alpha_j with respect to the scores.",
+            "The estimate is reward minus baseline, times the gradient of log alpha_j with respect to the scores.",
             "log alpha_j = s_j - log of the sum of exp(s). Its derivative: [i = j] - alpha_i.",
             "(reward - baseline) * (np.eye(len(s))[j] - alpha) with alpha the softmax of s.",
         ),
@@ -375,8 +373,8 @@ EXERCISES = [
             _weights_and_rewards(rng, 8),
         ],
         hints=(
-            "The mean of the estimates does not depend on b, so look for the least mean of their squares.",
-            "That is the sum over j of alpha_j (r_j - b)^2 |e_j - alpha|^2, a parabola in b. Find its lowest point.",
+            "The mean of the estimates does not depend on the baseline, b. Minimise the mean of their squares.",
+            "With e_j one-hot: sum alpha_j (r_j - b)^2 |e_j - alpha|^2 over j, and find the b where it is lowest.",
             "share = alpha_j |e_j - alpha|^2, and b is the mean of the rewards weighted with share.",
         ),
         misconceptions=[
@@ -420,7 +418,7 @@ EXERCISES = [
             Misconception(
                 "not divided",
                 lambda weights, reward: (weights * ((np.eye(len(weights)) - weights) ** 2).sum(axis=1)) @ reward,
-                "The shares that you weigh the rewards with do not sum to one. Divide by their sum.",
+                "The shares that weight your rewards do not sum to one. Divide by their sum.",
             ),
             Misconception(
                 "without the chances",

@@ -106,7 +106,7 @@ EXERCISES = [
             Misconception(
                 "or else the other",
                 _or_the_other,
-                "You took a miss of the first as a hit of the second. Both can be wrong, with the weight at a third, "
+                "You took a miss of the first as a hit of the second. Both can be wrong, with the weight elsewhere, "
                 "so count each by itself.",
             ),
             Misconception(
@@ -149,7 +149,7 @@ EXERCISES = [
             Misconception(
                 "errors added",
                 lambda p, n: 1 - n * (1 - p),
-                "You added the chances of errors, which counts words with two errors twice, and can fall below zero.",
+                "You added the chances of errors. Words with two errors count twice, and the share may fall below 0.",
             ),
             Misconception(
                 "divided",
@@ -197,7 +197,7 @@ EXERCISES = [
             Misconception(
                 "gates exchanged",
                 lambda x, h, z, r, W, U: (1 - z) * h + z * np.tanh(x @ W + (r * h) @ U),
-                "Your z lets in what it should keep. Here z = 1 leaves the state as it was: z * h + (1 - z) * "
+                "Your z lets the proposal in. Here z keeps: z = 1 leaves the state as it was, z * h + (1 - z) * "
                 "proposal. (Papers differ on this; torch does as we do.)",
             ),
             Misconception(
@@ -230,8 +230,7 @@ EXERCISES = [
             Misconception(
                 "the gates in each other's place",
                 lambda x, h, z, r, W, U: r * h + (1 - r) * np.tanh(x @ W + (z * h) @ U),
-                "You swapped z and r: r belongs inside the tanh, and z mixes the proposal with the "
-                "state before.",
+                "You swapped z and r: r belongs inside the tanh, and z mixes the proposal with the state before.",
             ),
             Misconception(
                 "r closes what it opens",
@@ -290,7 +289,7 @@ EXERCISES = [
             Misconception(
                 "centred",
                 lambda n, k: -(-2 * n // (k - 1)),
-                "This is for convolutions that read half of their width on either side. These read k - 1 to the left.",
+                "This is for convolutions that read half of their width on either side. Ours read k - 1 to the left.",
             ),
             Misconception(
                 "doubling",

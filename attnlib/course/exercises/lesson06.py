@@ -143,8 +143,7 @@ EXERCISES = [
             Misconception(
                 "scaled by d_v",
                 lambda X, W_Q, W_K, W_V, i: masked_softmax(X @ W_K @ (X[i] @ W_Q) / np.sqrt(W_V.shape[1])) @ X @ W_V,
-                "You divided by the root of the size of a value. In the score a query meets a key: take "
-                "their size.",
+                "You divided by the root of the size of a value. In the score a query meets a key: take their size.",
             ),
             Misconception(
                 "not divided",
@@ -210,7 +209,7 @@ EXERCISES = [
             Misconception(
                 "disagreement",
                 lambda strength: (_agreement(strength)[0][:, ::-1], _agreement(strength)[1]),
-                "Singular verbs find plural nouns and the other way round.",
+                "Your singular verbs find plural nouns, and your plural verbs singular ones.",
             ),
             Misconception(
                 "verbs find themselves",
@@ -245,7 +244,7 @@ EXERCISES = [
             Misconception(
                 "transposed",
                 lambda W_Q, W_K: W_K @ W_Q.T / np.sqrt(W_Q.shape[1]),
-                "This is Mᵀ: it scores token j's question to token i where i's to j is meant. The queries' matrix "
+                "This is Mᵀ: with it, place (i, j) holds what j asks i, not what i asks j. The queries' matrix "
                 "comes first.",
             ),
             Misconception(

@@ -134,7 +134,7 @@ EXERCISES = [
             Misconception(
                 "reversed",
                 lambda heads, W_O: _sum(heads[::-1], W_O),
-                "The heads meet the parts of W_O in the reverse order.",
+                "Your heads meet the parts of W_O in reverse order. The first head meets the first d_head rows.",
             ),
             Misconception(
                 "every other row",

@@ -247,7 +247,7 @@ EXERCISES = [
             Misconception(
                 "one by one",
                 lambda k, d: np.cos(k * _omega(d)),
-                "These are the parts of the pairs. The inner product is their sum.",
+                "This is one number for each pair. The inner product is their sum.",
             ),
         ],
     ),

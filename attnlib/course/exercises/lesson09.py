@@ -145,7 +145,7 @@ EXERCISES = [
             Misconception(
                 "diagonal closed",
                 lambda n_q, n_k: np.arange(n_k) < np.arange(n_q)[:, None] + n_k - n_q,
-                "A position may attend to itself: use <=. With < its own place is closed to every query.",
+                "A position may attend to itself: use <=. With < every query loses its own place.",
             ),
             Misconception(
                 "future",
@@ -194,7 +194,7 @@ EXERCISES = [
         hints=(
             "Hidden entries count neither in the numerator nor in the denominator, nor in what you subtract.",
             "Hide first: np.where(mask, scores, -np.inf). Then subtract the largest score that is left in the row.",
-            "A row with nothing left has the largest score -inf; subtract 0 there. And where the sum is zero, divide "
+            "In a row with nothing left the largest score is -inf; subtract 0 there. Where the sum is zero, divide "
             "by one instead: np.where(row_sum > 0, row_sum, 1).",
         ),
         misconceptions=[
@@ -210,15 +210,15 @@ EXERCISES = [
                 lambda scores, mask: _hidden_afterwards(np.where(mask, scores, 0), mask),
                 "Right, as long as scores are small. Where all visible scores are near -100,000, their exponentials "
                 "vanish, unless the largest of them is subtracted first. If you put 0 where a score is hidden, that 0 "
-                "was the largest: put -np.inf there. If you cut the scores off instead, subtract.",
+                "was the largest: put -np.inf there. If you clipped the scores instead, subtract the largest.",
             ),
             Misconception(
                 "softmax, mask, divide again",
                 lambda scores, mask: _quietly(lambda e: e / e.sum(axis=-1, keepdims=True))(
                     masked_softmax(scores) * mask
                 ),
-                "You took the softmax, hid, and divided by what was left. A row with nothing left is then 0/0, and so "
-                "is a row where a hidden score of 1000 made all others underflow. Hide before the softmax.",
+                "You took the softmax, hid weights, and divided by the rest. A row with nothing left is then 0/0, "
+                "and so is a row where a hidden score of 1000 made all others underflow. Hide before the softmax.",
             ),
             Misconception(
                 "nothing left is 0/0",
@@ -301,13 +301,13 @@ EXERCISES = [
                 "no axis for heads",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead)[:, 0],
                 "The shape is (batch, n, n). Under scores of shape (batch, heads, n, n) its first axis meets the "
-                "heads: an error, or, with as many sentences as heads, the wrong mask without a word. Give it an axis "
+                "heads: an error, or, with as many sentences as heads, the wrong mask and no error. Give it an axis "
                 "of 1 for the heads: (batch, 1, n, n).",
             ),
             Misconception(
                 "heads first",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead).swapaxes(0, 1),
-                "The shape is (1, batch, n, n): the sentences stand where the heads should. It is (batch, 1, n, n).",
+                "The shape is (1, batch, n, n): the sentences stand where the heads should. Return (batch, 1, n, n).",
             ),
             Misconception(
                 "or",
@@ -329,7 +329,7 @@ EXERCISES = [
             Misconception(
                 "one too few",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back - 1, ahead),
-                "Your window counts the word itself in `back`. It is the word itself and `back` places before it.",
+                "Your window counts the word itself in `back`. Open the word itself and `back` places before it.",
             ),
             Misconception(
                 "one too many",
@@ -382,7 +382,7 @@ EXERCISES = [
             Misconception(
                 "nothing ahead",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back, 0),
-                "Your mask closes all that comes after a word. At most `ahead` places after it are open.",
+                "Your mask closes everything after a word. At most `ahead` places after it are open.",
             ),
             Misconception(
                 "a mask for each head",
@@ -395,8 +395,7 @@ EXERCISES = [
                 lambda lengths, n, back, ahead: (
                     padding(lengths, n).swapaxes(1, 2)[:, None] & window(n, back=back, ahead=ahead)
                 ),
-                "You closed the rows of the padding and left its columns open. Nobody may see padding as a "
-                "key.",
+                "You closed the rows of the padding and left its columns open. Nobody may see padding as a key.",
             ),
         ],
     ),
@@ -432,8 +431,8 @@ EXERCISES = [
             Misconception(
                 "one number changed",
                 _changed_by(lambda x: x + np.eye(x.shape[1])[0]),
-                "You change one number of the row only. One of the functions shows one column of its outputs, where a "
-                "row that sees only itself passes each column on separately. Change the whole row.",
+                "You change one number of the row only. One of the functions shows one column of its output, and a "
+                "row that sees only itself keeps your change in a column that is not shown. Change the whole row.",
             ),
             Misconception(
                 "some output",
@@ -461,7 +460,7 @@ EXERCISES = [
             Misconception(
                 "one column",
                 lambda f, x: _probe(lambda x: f(x)[:, :1], x),
-                "One of the functions has outputs of which most numbers never change. Did you look at one number, or "
+                "In the outputs of one function most numbers never change. Did you look at one number, or "
                 "ask that all of them change? An output has changed if any of its numbers has: abs(...).max(axis=1).",
             ),
         ],

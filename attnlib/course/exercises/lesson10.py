@@ -73,7 +73,7 @@ def _same_kind(wanted, named):
     if named == wanted:
         return True
     if isinstance(named, str) and named not in KINDS:
-        return f"{named!r} is none of the four names. They are {', '.join(map(repr, KINDS))}."
+        return f"{named!r} is not one of the four names. They are {', '.join(map(repr, KINDS))}."
     return False
 
 
@@ -184,7 +184,7 @@ EXERCISES = [
                 lambda x, real, eps: np.where(
                     real[..., None], (x - x[real].mean(0)) / np.sqrt(x[real].var(0, ddof=1) + eps), 0
                 ),
-                "You divided by the number of words less one. A normalisation divides by their number.",
+                "Your variance divides by the number of words less one. Divide by the number itself.",
             ),
             Misconception(
                 "zeros counted in the variance",
@@ -230,7 +230,7 @@ EXERCISES = [
             for d, out in ((4, 4), (7, 7))  # square, so that g * W raises nothing
         ],
         hints=(
-            "Write the whole out: (y * g + b) @ W + c. Multiply out the bracket.",
+            "In full it is (y * g + b) @ W + c. Multiply out the bracket.",
             "b @ W + c does not depend on y: that is c'. In (y * g) @ W, which numbers of W meet g[0]?",
             "g[0] meets the first row of W: g[:, None] * W, and b @ W + c.",
         ),
@@ -318,7 +318,7 @@ EXERCISES = [
             Misconception(
                 "from the start",
                 lambda x, attend, network, norm: x + attend(norm(x)) + network(norm(x)),
-                "Your network reads the layer's input, beside attention. Let it read norm(x + attend(norm(x))).",
+                "Your network reads the layer's input, as attention does. Let it read norm(x + attend(norm(x))).",
             ),
             Misconception(
                 "network first",
@@ -397,13 +397,13 @@ EXERCISES = [
             Misconception(
                 "no norms",
                 lambda d, f: _parameters(d, f) - 4 * d,
-                "4 d are missing: the biases of attention's four matrices, or the two normalisations, each with a "
-                "scale and a shift.",
+                "4 d numbers are missing: the biases of attention's four matrices, or the two normalisations, each "
+                "with a scale and a shift.",
             ),
             Misconception(
                 "one norm",
                 lambda d, f: _parameters(d, f) - 2 * d,
-                "2 d are missing: two normalisations have 2 d numbers each, and attention has four biases of d.",
+                "2 d numbers are missing: two normalisations have 2 d each, and attention has four biases of d.",
             ),
             Misconception(
                 "three matrices",
@@ -418,7 +418,7 @@ EXERCISES = [
             Misconception(
                 "one matrix of the network",
                 lambda d, f: _parameters(d, f) - d * f,
-                "d_model times d_ff are missing: the network has two matrices of this size, in and out.",
+                "d_model times d_ff numbers are missing: the network has two matrices of this size, in and out.",
             ),
             Misconception(
                 "narrow bias in the network",
@@ -439,7 +439,7 @@ EXERCISES = [
             Misconception(
                 "one bias",
                 lambda d, f: _parameters(d, f) - d,
-                "d_model are missing: one bias, of one of attention's four matrices or of the network's last.",
+                "d_model numbers are missing: one bias, of one of attention's four matrices or of the network's last.",
             ),
         ],
     ),

@@ -144,7 +144,7 @@ EXERCISES = [
         reference=_read,
         cases=lambda rng: [_some_mask(rng, 5, 1), _some_mask(rng, 7, 2), _some_mask(rng, 6, 1)],
         hints=(
-            "First the rows: from which rows does anything reach row i, if row i also keeps its own?",
+            "First the rows: from which rows does anything reach row i, if row i also keeps what it holds?",
             "Then the tokens: which token of the target stands in row j, when it went in shift places to the right?",
             "rows = mask | np.eye(n, dtype=bool); token j stands in row j + shift, so "
             "read[:, : n - shift] = rows[:, shift:].",
@@ -264,19 +264,19 @@ EXERCISES = [
         cases=lambda rng: [_batch(rng, pad) for pad in (0, 0, 3)],
         hints=(
             "Pick the log-probability of the right token at each position: np.take_along_axis.",
-            "Where target equals pad, leave it out, both of the sum and of the count.",
+            "Leave the positions where target equals pad out of both the sum and the count.",
             "-(chosen * real).sum() / real.sum(), with real = target != pad.",
         ),
         misconceptions=[
             Misconception(
                 "padding counted",
                 lambda log_p, target, pad: -_chosen(log_p, target).mean(),
-                "The padding counts. The model would be trained to say padding, and short sentences would count most.",
+                "The padding counts. The model would be trained to say padding, most often after short sentences.",
             ),
             Misconception(
                 "divided by all",
                 lambda log_p, target, pad: -(_chosen(log_p, target) * (target != pad)).mean(),
-                "Padding is left out of the sum and not of the count: divide by the number of real tokens.",
+                "Padding is left out of the sum, but not out of the count: divide by the number of real tokens.",
             ),
             Misconception(
                 "sum",
@@ -324,7 +324,7 @@ EXERCISES = [
                 lambda y, memory, attend, cross, network, norms: _assembled(
                     y, memory, attend, cross, network, norms, own=np.ones((len(y), len(y)), dtype=bool)
                 ),
-                "Your self-attention reads the words further on. It needs a causal mask.",
+                "Your self-attention reads later words. It needs a causal mask.",
             ),
             Misconception(
                 "diagonal closed",
@@ -436,7 +436,7 @@ EXERCISES = [
             Misconception(
                 "mistakes add",
                 lambda p, n: 1 - (n + 1) * (1 - p),
-                "You added up the chances of a mistake. That is close while they are small, and can fall below zero.",
+                "You added the chances of mistakes. That is close while they are small, but the share can be below 0.",
             ),
             Misconception(
                 "at least one",

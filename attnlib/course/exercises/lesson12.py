@@ -78,7 +78,7 @@ FAULTS = {  # what each of six translators gets wrong, and nothing else
     "one hundred to nine hundred, with nothing after it": lambda n: 0 < n < 1000 and n % 100 == 0,
     "a thousand with nothing after it": lambda n: n >= 1000 and n % 1000 == 0,
     "a thousand with a single digit after it": lambda n: n >= 1000 and 0 < n % 1000 < 10,
-    "exactly one thousand and something": lambda n: 1000 < n < 2000,
+    "one thousand and something": lambda n: 1000 < n < 2000,
 }
 MOST = 30
 
@@ -93,7 +93,7 @@ def _found(numbers):
         if not (isinstance(n, int | float | np.number) and 0 <= n <= 999_999 and int(n) == n):
             return f"{n} is not a whole number from 0 to 999,999."
     if len(numbers) > MOST:
-        return f"{len(numbers)} numbers came; {MOST} are allowed."
+        return f"{len(numbers)} numbers came; at most {MOST} are allowed."
     return np.array([any(fault(int(n)) for n in numbers) for fault in FAULTS.values()], dtype=float)
 
 
@@ -134,7 +134,7 @@ EXERCISES = [
         reference=_padding,
         cases=lambda rng: [(rng.integers(1, 12, size=n), size) for n, size in ((11, 3), (23, 5), (17, 4))],
         hints=(
-            "A batch takes as many places as it has sequences, times the length of its longest.",
+            "Places in a batch: the number of its sequences times the length of its longest.",
             "Add up what all batches take, and compare it with the sum of the lengths.",
             "batches = [lengths[i : i + batch_size] ...]; 1 - lengths.sum() / sum(len(b) * b.max() for b in batches).",
         ),
@@ -147,7 +147,7 @@ EXERCISES = [
             Misconception(
                 "mean of batches",
                 _of_batches,
-                "You took the mean of the shares of the batches, which do not all have as many tokens. Add up tokens "
+                "You took the mean of the shares of the batches, which are not equally large. Add up tokens "
                 "first, then divide.",
             ),
             Misconception(
@@ -291,7 +291,7 @@ EXERCISES = [
             Misconception(
                 "drawn like the training set",
                 lambda: np.random.default_rng(0).integers(100_000, 1_000_000, size=30).tolist(),
-                "All six translators pass your test: it has none of the numbers that they get wrong. So does nearly "
+                "All six translators pass your test: it has none of the numbers that they get wrong. They pass nearly "
                 "every set drawn uniformly, whose numbers are long, with something in every place. The faults are "
                 "elsewhere.",
             ),

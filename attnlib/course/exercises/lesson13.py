@@ -173,7 +173,7 @@ EXERCISES = [
             Misconception(
                 "a score of zero",
                 _score_of_zero,
-                "You set the score to 0, and exp(0) is 1: the entry is wide open. Lesson 09 has this one. The weight "
+                "You set the score to 0, and exp(0) is 1: the entry is wide open (lesson 09). The weight "
                 "must be 0, the score minus infinity.",
             ),
             Misconception(
@@ -213,7 +213,7 @@ EXERCISES = [
         cases=lambda rng: [(2, 5, 3, 1), (3, 6, 0, 4), (1, 4, 2, 0)],
         hints=(
             "In the first layer every row holds its own word only. What does any other row hold after that layer?",
-            "After the first layer everybody may have read the source. Later its own row is not the only one "
+            "After the first layer everybody may have read the source. The source's own row is then not the only one "
             "that carries it.",
             "closed[0, target, source] = True; in later layers closed[1:, target, :] = True, except the target's own.",
         ),
@@ -273,7 +273,7 @@ EXERCISES = [
                 "the first layer for every row",
                 _every_row_first,
                 "In the first layer you closed the source for every row. Close entries in the row of the target only: "
-                "what the others have read may not reach it later.",
+                "what the others have read may not reach the target later.",
             ),
             Misconception(
                 "every row later",

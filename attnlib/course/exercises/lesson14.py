@@ -90,36 +90,36 @@ def _table():
 
 
 def _best(table, width):
-    """The probability of the sentence that a search of this width finds, which goes on to four words at most."""
+    """The probability of the sentence that a search of this width finds; None where one has over four words."""
     alive, over = [((), 1.0)], []
     for _ in range(5):
         new = [((*text, w), p * q) for text, p in alive for w, q in table.get(text, {".": 1.0}).items()]
         new = sorted(new, key=lambda pair: -pair[1])[: width - len(over)]
         over += [pair for pair in new if pair[0][-1] == "."]
         alive = [pair for pair in new if pair[0][-1] != "."]
-    if alive:
-        raise ValueError("a sentence has more than four words; at most four are allowed")
-    return max(p for _, p in over)
+    return None if alive else max(p for _, p in over)
 
 
 def _widths(table):
-    """Whether 2 finds a likelier sentence than 1, and 3 than 2: 1 or 0 each."""
+    """Whether 2 finds a likelier sentence than 1, and 3 than 2: 1 or 0 each. Or what is wrong with it."""
     if not isinstance(table, dict) or not all(isinstance(after, dict) for after in table.values()):
-        raise ValueError("a dictionary {text: {word: probability}} is needed, like HUNGRY")
+        return "Return a dictionary {text: {word: probability}}, like HUNGRY."
     if () not in table or not all(isinstance(text, tuple) for text in table):
-        raise ValueError("the keys must be tuples of words, and () for the beginning must be one of them")
+        return "The keys must be tuples of words, and () for the beginning must be one of them."
     for text, after in table.items():
         if min(after.values()) < 0 or abs(sum(after.values()) - 1) > 1e-6:
-            raise ValueError(f"probabilities must sum to one; after {text} they sum to {sum(after.values()):.3f}")
+            return f"Probabilities must sum to one; after {text} they sum to {sum(after.values()):.3f}."
     words = {word for after in table.values() for word in after} - {"."}
     if len(words) > 3:
-        raise ValueError(f"at most three words are allowed; {len(words)} came")
+        return f"At most three words are allowed; {len(words)} came."
     one, two, three = (_best(table, width) for width in (1, 2, 3))
+    if None in (one, two, three):
+        return "A sentence has more than four words; at most four are allowed."
     return np.array([two > one + 1e-9, three > two + 1e-9], dtype=float)
 
 
 def _wider_is_better(wanted, came):
-    return bool(np.array_equal(wanted, came))
+    return came if isinstance(came, str) else bool(np.array_equal(wanted, came))
 
 
 EXERCISES = [
@@ -236,7 +236,7 @@ EXERCISES = [
             Misconception(
                 "in ranked order",
                 _in_rank_order,
-                "The right numbers, but in ranked order. Put each back in the place of its word, which order gives.",
+                "The right numbers, but in ranked order. Put each back where its word stands in p.",
             ),
             Misconception(
                 "a share of the best",
@@ -247,7 +247,7 @@ EXERCISES = [
             Misconception(
                 "equal shares",
                 lambda p, top_p: _share(np.where(_nucleus(p, top_p) > 0, 1.0, 0.0)),
-                "The right words, all with the same probability. They keep their own: divide these by their sum.",
+                "The right words, all with the same probability. Keep their own, divided by the sum of what is kept.",
             ),
             Misconception(
                 "a softmax of probabilities",
@@ -273,7 +273,7 @@ EXERCISES = [
         cases=lambda rng: [(0.8, 0.001), (0.6, 0.01), (0.9, 0.0009), (0.35, 0.02), (0.5, 0.25)],
         hints=(
             "A sentence of n words has n + 1 factors, the end being the last.",
-            "The empty sentence wins when p_right ** (n + 1) < p_end. Take logarithms; which way does the sign turn?",
+            "The empty sentence wins when p_right ** (n + 1) < p_end. Take logarithms; which way does the < turn?",
             "n + 1 must exceed log(p_end) / log(p_right), so the smallest n is its floor.",
         ),
         misconceptions=[

@@ -137,7 +137,7 @@ def _told_apart(names):
         return 'A list of names is asked for, such as ["twice", "loss"].'
     for name in names:
         if name not in EXPERIMENTS:
-            return f"{name!r} is not an experiment; there are {', '.join(EXPERIMENTS)}."
+            return f"{name!r} is not an experiment; the names are {', '.join(EXPERIMENTS)}."
     rows = [cause.found_by & set(names) for cause in CAUSES.values()]
     same = sum(a == b for i, a in enumerate(rows) for b in rows[:i])
     return np.array([float(same), float(len(set(names)))])
@@ -156,19 +156,19 @@ def _apart_with_few(wanted, came):
 EXERCISES = [
     Exercise(
         id="15.1",
-        title="The mask that a kernel takes",
+        title="The mask that torch takes",
         reference=_mask,
         cases=lambda rng: [(rng.random((b, n)) < 0.4,) for b, n in ((3, 5), (4, 6), (2, 7))],
         hints=(
-            "hidden is True at padding. What is True in the mask that the kernel takes?",
-            "One row of the batch has one mask, for all heads and all queries: two axes of one are missing.",
+            "hidden is True at padding. What is True in the mask that torch's function takes?",
+            "One row of the batch has one mask, for all heads and all queries: two axes of size 1 are missing.",
             "~hidden[:, None, None, :] is (batch, 1, 1, n_k).",
         ),
         misconceptions=[
             Misconception(
                 "as it came",
                 lambda hidden: hidden[:, None, None, :],
-                "This mask is True at padding, so only padding may be attended to. For the kernel, True means that "
+                "This mask is True at padding, so only padding may be attended to. Here torch takes True where "
                 "attention is allowed.",
             ),
             Misconception(
@@ -185,8 +185,8 @@ EXERCISES = [
             Misconception(
                 "one axis",
                 lambda hidden: ~hidden[:, None, :],
-                "(batch, 1, n_k) has the axis of the batch under that of the heads. It runs only if the batch is as "
-                "large as the number of heads, and is wrong there. One more axis is missing.",
+                "(batch, 1, n_k) has the axis of the batch under that of the heads. Beyond one text it runs only if "
+                "the batch is as large as the number of heads, and then it is wrong. One more axis is missing.",
             ),
             Misconception(
                 "under the heads",
@@ -196,7 +196,7 @@ EXERCISES = [
             Misconception(
                 "under the queries",
                 lambda hidden: ~hidden[:, None, :, None],
-                "You have hidden queries. It is the keys that are padding: they are the last axis.",
+                "You hid queries. It is the keys that are padding: they are the last axis.",
             ),
             Misconception(
                 "numbers",
@@ -232,7 +232,7 @@ EXERCISES = [
                 "counted from the upper left",
                 _upper_left,
                 "You counted the queries from 0. The first new one comes after the cache, at n_cached. (The "
-                "is_causal of torch's kernel counts from the upper left, too.)",
+                "is_causal of torch's function counts from the upper left, too.)",
             ),
             Misconception(
                 "upper left, one short",
@@ -271,7 +271,7 @@ EXERCISES = [
         cases=lambda rng: [_targets(rng, *sizes) for sizes in ((3, 5, 7, 0), (4, 6, 9, 0), (2, 4, 6, 3))],
         hints=(
             "Which log-probability counts at each place, and at which places?",
-            "np.take_along_axis picks the one of the right word. Then keep those where target != pad.",
+            "np.take_along_axis picks the log-probability of the right word. Then keep those where target != pad.",
             "-right[target != pad].mean(), in which the mean divides by how many there are.",
         ),
         misconceptions=[
@@ -329,8 +329,8 @@ EXERCISES = [
             Misconception(
                 "multiplied with minus a million",
                 lambda scores, allowed: _softmax(scores + (~allowed).astype(scores.dtype) * scores.dtype.type(-1e6)),
-                "In float16 minus a million is minus infinity, and 0 times infinity is NaN: where nothing is hidden, "
-                "too. Choose with np.where, and do not multiply.",
+                "In float16 minus a million is minus infinity, and 0 times infinity is NaN, even where nothing is "
+                "hidden. Choose with np.where, and do not multiply.",
             ),
             Misconception(
                 "minus ten thousand",
@@ -373,7 +373,7 @@ EXERCISES = [
             Misconception(
                 "zeroed scores",
                 lambda scores, allowed: _softmax(scores * allowed),
-                "You set hidden scores to 0. exp(0) is 1, and a score of 0 is above every negative one.",
+                "You set hidden scores to 0. exp(0) is 1, and a score of 0 is above every negative one: use -np.inf.",
             ),
         ],
     ),
@@ -430,8 +430,8 @@ EXERCISES = [
             Misconception(
                 "one that finds each",
                 lambda: [name for name in _fewest() if name not in ("padding", "first")],
-                "2 pairs of rows have the same marks under your 8 experiments. To find a mistake is less than to tell "
-                "it from the others.",
+                "2 pairs of rows have the same marks under your 8 experiments. Finding a mistake takes less than "
+                "telling it from the others.",
             ),
             Misconception(
                 "one too many",

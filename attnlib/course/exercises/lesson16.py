@@ -408,12 +408,12 @@ EXERCISES = [
             Misconception(
                 "zero by zero",
                 _unguarded,
-                "Where the context does not occur you divide 0 by 0, which gives NaN. There all weights are zero.",
+                "Where the context does not occur you divide 0 by 0, which gives NaN. Return zeros there.",
             ),
             Misconception(
                 "even without a match",
                 _even_without,
-                "Where nothing matches you gave all tokens the same weight. There all weights are zero.",
+                "Where nothing matches you gave all tokens the same weight. Return zeros there.",
             ),
             Misconception(
                 "a softmax of 0 and 1",
@@ -424,12 +424,12 @@ EXERCISES = [
             Misconception(
                 "the start of the match",
                 lambda tokens, context: _normal(_matches(tokens, context, shift=-len(context))),
-                "The weight is on the first token of the match. The value is the token that came after its last.",
+                "The weight is on the first token of the match. The value is the token after the last of the match.",
             ),
             Misconception(
                 "the start of what is followed",
                 _starts_of_what_is_followed,
-                "The weight is on the first token of the match. The value is the token that came after its last.",
+                "The weight is on the first token of the match. The value is the token after the last of the match.",
             ),
             Misconception(
                 "one place too late",
@@ -444,7 +444,7 @@ EXERCISES = [
             Misconception(
                 "one token is enough",
                 _any_match,
-                "You took a place where one token of the context matches. All of them have to: use all, not any.",
+                "You accepted a place where one token of the context matches. All of them have to: use all, not any.",
             ),
             Misconception(
                 "in any order",
@@ -459,7 +459,7 @@ EXERCISES = [
             Misconception(
                 "the last place",
                 _last_place_missed,
-                "The last place of tokens can be a value as well. Your search ends one too early.",
+                "The last place of tokens can be a value as well. Your search ends one place too early.",
             ),
         ],
         solution=_solve_weights,
@@ -486,7 +486,7 @@ EXERCISES = [
             Misconception(
                 "the question too",
                 _prompt_too,
-                "You averaged over the question as well. Only the answer's tokens count: the model is not to learn "
+                "You averaged over the question as well. Only the answer's tokens count: the model should not learn "
                 "to ask.",
             ),
             Misconception(
@@ -526,7 +526,7 @@ EXERCISES = [
             Misconception(
                 "rows and tokens from one place",
                 _unshifted_slice,
-                "Your rows are right, and your tokens begin one too early. Row i speaks of token i + 1, so take "
+                "Your rows are right, but your tokens begin one place early. Row i speaks of token i + 1, so take "
                 "tokens[n_prompt:].",
             ),
             Misconception(
@@ -592,7 +592,7 @@ EXERCISES = [
             Misconception(
                 "no positions",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_max * d,
-                "The positions are missing: there is a row of d numbers for each of n_max.",
+                "The positions are missing: each of the n_max positions has a row of d numbers.",
             ),
             Misconception(
                 "no last norm",
@@ -602,7 +602,7 @@ EXERCISES = [
             Misconception(
                 "one number in a norm",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - (2 * n_layers + 1) * d,
-                "A norm has two numbers for each of d: one that it multiplies by, one that it adds.",
+                "A norm has two numbers for each of the d columns: one that it multiplies by, one that it adds.",
             ),
             Misconception(
                 "one norm in a layer",
@@ -612,7 +612,7 @@ EXERCISES = [
             Misconception(
                 "4 d short in a layer",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 4 * d,
-                "In each layer 4 * d are missing. The four projections have 4 * d biases, and the two norms 4 * d "
+                "In each layer 4 * d numbers are missing. The four projections have 4 * d biases, the two norms 4 * d "
                 "numbers: you forgot one of these.",
             ),
             Misconception(
@@ -726,7 +726,7 @@ EXERCISES = [
             Misconception(
                 "parts of words",
                 _parts_of_words,
-                "You searched for a run in the text as a string, and “a list of node” stands in “a list of nodes”. "
+                "You searched for a run in the text as a string, and “a list of node” is part of “a list of nodes”. "
                 "Compare tuples of words.",
             ),
             Misconception(

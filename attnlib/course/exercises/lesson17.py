@@ -208,7 +208,7 @@ EXERCISES = [
                 lambda tokens, chosen, lot, another, mask: np.where(
                     lot < 0.8, mask, np.where(lot < 0.9, another, tokens)
                 ),
-                "You changed positions that were not chosen. They show what they are.",
+                "You changed positions that were not chosen. They should keep their own tokens.",
             ),
             Misconception(
                 "the others",
@@ -312,7 +312,7 @@ EXERCISES = [
             Misconception(
                 "not normalised",
                 lambda moves, left, right: moves[left] * moves[:, right],
-                "The right proportions, and they do not sum to one. Divide by their sum.",
+                "The right proportions, but they do not sum to one. Divide by their sum.",
             ),
             Misconception(
                 "a mean",
@@ -332,7 +332,7 @@ EXERCISES = [
             Misconception(
                 "backwards",
                 lambda moves, left, right: moves[:, left] * moves[right] / (moves[:, left] * moves[right]).sum(),
-                "You have read the table backwards: moves[a, b] is for b after a.",
+                "You read the table backwards: moves[a, b] is for b after a.",
             ),
             Misconception(
                 "softmax",
@@ -378,15 +378,15 @@ EXERCISES = [
             for lengths, n in (((3, 4, 1, 2), 4), ((2, 4), 5))
         ],
         hints=(
-            "What stands in the rows of the padding must have no effect: neither on the sum nor on the number.",
-            "rows * real[..., None] is zero where a text was filled up.",
+            "What stands in the rows of the padding must have no effect: neither on the sum nor on the count.",
+            "rows * real[..., None] is zero where a text was padded.",
             "Sum that over axis 1, and divide by real.sum(axis=1, keepdims=True).",
         ),
         misconceptions=[
             Misconception(
                 "padding too",
                 lambda rows, real: rows.mean(axis=1),
-                "You averaged the padding as well. A text would then change with the longest one of its batch.",
+                "You averaged the padding as well. A text's row would then depend on the longest text of its batch.",
             ),
             Misconception(
                 "divided by n",

@@ -383,13 +383,12 @@ EXERCISES = [
             Misconception(
                 "replaced everywhere",
                 _replaced,
-                "str.replace takes out every place that has these words. Go by the places in spans.",
+                "str.replace takes the words of a span out wherever they occur. Go by the places in spans.",
             ),
             Misconception(
                 "replaced at the first place",
                 lambda text, spans: _replaced(text, spans, 1),
-                "You took these words out where they come first. The same words may stand twice: go by the places in "
-                "spans.",
+                "You took a span's words out where they occur first. They may occur twice: go by the places in spans.",
             ),
             Misconception(
                 "a start and a length",
@@ -474,7 +473,7 @@ EXERCISES = [
                 lambda source, target: " ".join(
                     [_filled(source, lambda i: []), *(w for w in target.split() if not w.startswith("<"))]
                 ),
-                "The words stand at the end. Each span belongs where its sentinel is.",
+                "You put all missing words at the end. Each span belongs where its sentinel is.",
             ),
             Misconception(
                 "one number on",
@@ -592,7 +591,7 @@ EXERCISES = [
             ),
         ],
         hints=(
-            "There are three kinds of answers, and each is of one kind.",
+            "There are three kinds of answers, and no answer is of two.",
             "Invalid is what is not in possible[i]. Of the rest, right is what equals wanted[i].",
             "Divide all three counts by len(written). They sum to one.",
         ),
@@ -605,7 +604,7 @@ EXERCISES = [
             Misconception(
                 "valid anywhere",
                 _valid_anywhere,
-                "You took an answer as possible if any question allows it. Only possible[i] decides for "
+                "You counted an answer as possible if any question allows it. Only possible[i] decides for "
                 "question i.",
             ),
             Misconception(
@@ -627,7 +626,7 @@ EXERCISES = [
             Misconception(
                 "wanted by another question",
                 _wanted_by_another,
-                "You took an answer as possible if it is the right one of some question. possible[i] says what "
+                "You counted an answer as possible if it is the right one of some question. possible[i] says what "
                 "question i allows.",
             ),
             Misconception(
@@ -731,7 +730,7 @@ EXERCISES = [
             Misconception(
                 "distances",
                 _squared,
-                "You took minus the squared distance of unit rows, which is twice the cosine less 2: as if the "
+                "You took minus the squared distance of unit rows, which is twice the cosine minus 2: as if the "
                 "bandwidth were half as large.",
             ),
             Misconception(

@@ -327,7 +327,7 @@ EXERCISES = [
             Misconception(
                 "not halved",
                 lambda x, y, query, rate: 2 * _step(x, y, query, rate),
-                "Twice too far: this is the gradient of the mean square error. Half of it has half the gradient.",
+                "Twice the step: this is the gradient of the mean square error. Half of it has half the gradient.",
             ),
             Misconception(
                 "no rate",
@@ -423,7 +423,7 @@ EXERCISES = [
             Misconception(
                 "the slopes' variance",
                 _penalised(lambda x, noise, spread: spread**2),
-                "You took the slopes' variance as the penalty. It is the noise's variance divided by it.",
+                "You took the slopes' variance as the penalty. Divide the noise's variance by it.",
             ),
             Misconception(
                 "the lesson's noise",
@@ -448,7 +448,7 @@ EXERCISES = [
             Misconception(
                 "divided by n",
                 _penalised(lambda x, noise, spread: (noise / spread) ** 2 / len(x)),
-                "You divided the penalty by n. Beside the sum x.T @ x it stays the same for any number of examples.",
+                "You divided the penalty by n. Added to the sum x.T @ x it stays the same for any number of examples.",
             ),
             Misconception(
                 "subtracted",
@@ -501,12 +501,12 @@ EXERCISES = [
             Misconception(
                 "own y",
                 _own_answer_alone,
-                "You moved x and left y. Row i holds the answer to its own question, which the model is to find.",
+                "You moved x down but not y. Row i holds the answer to its own question, which the model is to find.",
             ),
             Misconception(
                 "own x",
                 lambda x, y: np.hstack([x, _rows(x, y)[:, x.shape[1] :]]),
-                "You moved y and left x, so each answer stands beside the wrong x. Move an example's x and y down "
+                "You moved y down but not x, so each answer stands beside the wrong x. Move an example's x and y down "
                 "together.",
             ),
             Misconception(
@@ -523,7 +523,7 @@ EXERCISES = [
             Misconception(
                 "a first example",
                 _flag_everywhere,
-                "The first row says that there is an example, x = 0 with y = 0. It has none: put a 0 there, not a 1.",
+                "The first row says that it has an example, x = 0 with y = 0. It has none: put a 0 in place of the 1.",
             ),
             Misconception(
                 "an empty first row",
@@ -533,7 +533,7 @@ EXERCISES = [
             Misconception(
                 "round the corner",
                 _wrapped,
-                "Your first row holds the last example, as np.roll puts it there. Nothing comes before it: zeros.",
+                "Your first row holds the last example, where np.roll puts it. Nothing comes before row 0: zeros.",
             ),
             Misconception(
                 "the next example",
@@ -543,7 +543,7 @@ EXERCISES = [
             Misconception(
                 "no question",
                 lambda x, y: _rows(x, y)[:, : x.shape[1] + 2],
-                "The question is missing: after the example before it, each row has its own x.",
+                "The question is missing: after the previous example comes the row's own x.",
             ),
             Misconception(
                 "no 1",
@@ -571,7 +571,7 @@ EXERCISES = [
             Misconception(
                 "padding too",
                 lambda answers, y, lengths: ((answers - y) ** 2).mean(axis=0),
-                "You took every row. After lengths[b] there is padding, and nothing was asked.",
+                "You took every column. From column lengths[b] on there is padding, and nothing was asked.",
             ),
             Misconception(
                 "divided by all",
@@ -581,17 +581,17 @@ EXERCISES = [
             Misconception(
                 "one too many",
                 lambda answers, y, lengths: _errors(answers, y, np.minimum(lengths + 1, y.shape[1])),
-                "You kept one row too many: a prompt of length 3 has the columns 0, 1 and 2.",
+                "You kept one column too many: a prompt of length 3 has the columns 0, 1 and 2.",
             ),
             Misconception(
                 "one too few",
                 lambda answers, y, lengths: _errors(answers, y, lengths - 1),
-                "You left out the last row of each prompt: one of length 3 has the columns 0, 1 and 2.",
+                "You left out the last column of each prompt: a prompt of length 3 has the columns 0, 1 and 2.",
             ),
             Misconception(
                 "only the last",
                 lambda answers, y, lengths: _mean_where(answers, y, np.arange(1, y.shape[1] + 1) == lengths[:, None]),
-                "You took the last row of each prompt alone. A prompt of length 3 counts in columns 0 and 1 as well.",
+                "You took each prompt's last column only. A prompt of length 3 counts in columns 0 and 1 as well.",
             ),
             Misconception(
                 "over places",
@@ -660,7 +660,7 @@ EXERCISES = [
             Misconception(
                 "at most so far",
                 _within,
-                "You took all copies up to that far back. Each age is counted by itself.",
+                "You took all copies up to that many places back. Each age is counted by itself.",
             ),
             Misconception(
                 "by place",
@@ -686,7 +686,7 @@ EXERCISES = [
             Misconception(
                 "a mean of prompts",
                 _mean_of_prompts,
-                "You took a share for each prompt, and their mean. Put the questions of all prompts together first.",
+                "You took a share for each prompt, then their mean. Put the questions of all prompts together first.",
             ),
             Misconception(
                 "the next copy",
@@ -793,7 +793,7 @@ EXERCISES = [
             Misconception(
                 "None for none",
                 lambda tokens: _copy(tokens) if tokens[-1] in tokens[:-1] else None,
-                "Where there is no earlier copy, say -1. Your function ends there without a `return`, and gives None.",
+                "Where there is no earlier copy, return -1. Yours gives None there; is a `return` missing?",
             ),
             Misconception(
                 "nothing returned",

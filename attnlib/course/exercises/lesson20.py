@@ -69,12 +69,12 @@ def _window(n):
 
 
 def _qualities(mask):
-    """Of a mask: its size, who does not see himself, who sees all, pairs beyond 4n, the longest path beyond 2."""
+    """Its size, who sees not himself, who sees all, pairs beyond 4n, the longest path beyond 2. Or what it lacks."""
     mask = np.asarray(mask)
     if mask.ndim != 2 or len(mask) != mask.shape[1]:
-        raise ValueError(f"the shape is {mask.shape}; return (n, n)")
+        return f"The shape is {mask.shape}. Return (n, n)."
     if not np.isin(mask, (0, 1)).all():
-        raise ValueError("a mask is True and False, or 1 and 0")
+        return "A mask is True and False, or 1 and 0."
     mask = mask.astype(bool)
     longest = _layers(mask) or np.inf
     blind, overseers = (~mask.diagonal()).sum(), mask.all(axis=1).sum()
@@ -82,6 +82,8 @@ def _qualities(mask):
 
 
 def _fits(wanted, got):
+    if isinstance(got, str):
+        return got
     if np.array_equal(wanted, got):
         return True
     n, blind, overseers, too_many, longest = got
@@ -90,7 +92,7 @@ def _fits(wanted, got):
         f"places that do not see themselves: {blind:.0f}" if blind else "",
         f"places that see all: {overseers:.0f}" if overseers else "",
         f"pairs too many: {too_many:.0f}" if too_many else "",
-        "something never gets everywhere" if longest == np.inf else f"the longest path has {longest:.0f} steps",
+        "some query never reaches some key" if longest == np.inf else f"the longest path has {longest:.0f} steps",
     ]
     faults = faults if longest > 2 else faults[:-1]
     return f"With n = {wanted[0]:.0f}, {', '.join(filter(None, faults))}."
@@ -189,8 +191,8 @@ EXERCISES = [
             Misconception(
                 "wider than the text",
                 lambda n, back, ahead: n * (back + 1 + ahead) - back * (back + 1) // 2 - ahead * (ahead + 1) // 2,
-                "Two triangles are missing at the edges, and you subtracted them. Where the window is wider than the "
-                "text, they are larger than the text: ask each place how many it sees.",
+                "You subtracted a triangle at each edge. Where the window is wider than the text, these triangles do "
+                "not fit into it: ask each place how many it sees.",
             ),
         ],
     ),
@@ -271,7 +273,7 @@ EXERCISES = [
             Misconception(
                 "turned",
                 _unseen,
-                "Rows are queries. In your mask two places see everything, and half of the others see each: transpose "
+                "Rows are queries. In your mask two places see all, and each is seen by half of the others: transpose "
                 "it.",
             ),
         ],
@@ -343,12 +345,12 @@ EXERCISES = [
             Misconception(
                 "times the mean",
                 lambda n, p: np.log(p * (n - 1)),
-                "That makes the key's weight p times the sum of the others. Its share is of all, its own included.",
+                "That makes the key's weight p times the sum of the others. It should be p times the sum of all n.",
             ),
             Misconception(
                 "a ratio",
                 lambda n, p: p * (n - 1) / (1 - p),
-                "That is the factor by which its weight must be larger. The lead in scores is the logarithm of that.",
+                "That is how many times larger the key's weight must be. The lead in scores is the logarithm of that.",
             ),
             Misconception(
                 "half only",
@@ -378,7 +380,7 @@ EXERCISES = [
             Misconception(
                 "one maximum for both",
                 lambda here, there: (here[2] + there[2]) / (here[1] + there[1]),
-                "You added sums that are measured against different maxima. Shrink the smaller half first.",
+                "You added sums measured against different maxima. First shrink the half with the smaller maximum.",
             ),
             Misconception(
                 "mean of the outputs",
@@ -390,7 +392,7 @@ EXERCISES = [
                 lambda here, there: (
                     (here[0] * here[2] + there[0] * there[2]) / (here[0] * here[1] + there[0] * there[1])
                 ),
-                "You weighted the halves by their largest scores. Weigh each by exp(its largest - the larger one).",
+                "You weighted the halves by their largest scores. Weigh each by exp(its own - the larger of the two).",
             ),
             Misconception(
                 "not divided",

@@ -243,7 +243,7 @@ EXERCISES = [
             Misconception(
                 "means",
                 _means,
-                "You kept one mean for each patch. All its pixels make the row.",
+                "You kept one mean for each patch. A row holds all pixels of a patch.",
             ),
         ],
         solution=_solve_patches,
@@ -298,7 +298,7 @@ EXERCISES = [
             Misconception(
                 "the last layer",
                 lambda weights: (weights[-1].mean(axis=0) + np.eye(weights.shape[-1])) / 2,
-                "This is the last layer alone. What it attends to are rows that have already gathered from others.",
+                "This is the last layer alone. It attends to rows that have already gathered from others.",
             ),
             Misconception(
                 "a mean of layers",
@@ -331,7 +331,7 @@ EXERCISES = [
             Misconception(
                 "negative sides",
                 _unclipped,
-                "Two boxes that are apart across and down gave an overlap: the product of two negative lengths. "
+                "Two boxes that are apart both across and down gave an overlap: the product of two negative lengths. "
                 "Where a length is negative, it is 0.",
             ),
             Misconception(
@@ -456,7 +456,7 @@ EXERCISES = [
             Misconception(
                 "the dearest",
                 lambda costs: _matched(-costs),
-                "This is the most expensive matching. Costs are to be small.",
+                "This is the most expensive matching. Return the cheapest.",
             ),
             Misconception(
                 "in order",
@@ -483,7 +483,7 @@ EXERCISES = [
             Misconception(
                 "nothing is 0",
                 _zeros_elsewhere,
-                "The queries that are left over say kind 0, which is a kind. They should say none.",
+                "The queries that are left over say kind 0, which is a kind. They should say `none`.",
             ),
             Misconception(
                 "in order",
@@ -510,7 +510,7 @@ EXERCISES = [
             Misconception(
                 "nothing is -1",
                 lambda matched, kinds, n_queries, none: _classes(matched, kinds, n_queries, -1),
-                "The queries that are left over say -1, which is no kind. They should say none.",
+                "The queries that are left over say -1, which is not a kind. They should say `none`.",
             ),
             Misconception(
                 "only the matched",

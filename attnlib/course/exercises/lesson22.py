@@ -496,7 +496,7 @@ EXERCISES = [
             Misconception(
                 "a softmax down the columns",
                 lambda x, rows, gate: x + np.tanh(gate) * (_softmax(rows @ x.T / np.sqrt(x.shape[1])).T @ rows),
-                "Your weights add up to one for each row of the picture. They should for each row of x: axis 1.",
+                "Your weights add up to one for each row of the picture. They should do so for each row of x: axis 1.",
             ),
             Misconception(
                 "tanh of the product",
@@ -521,12 +521,12 @@ EXERCISES = [
             Misconception(
                 "the gate at the text",
                 lambda x, rows, gate: np.tanh(gate) * x + _taken(x, rows),
-                "The gate is at x. It belongs to what was taken from the picture; x stays whole.",
+                "The gate is on x. It belongs to what was taken from the picture; x stays whole.",
             ),
             Misconception(
                 "the gate at the scores",
                 lambda x, rows, gate: x + _softmax(np.tanh(gate) * x @ rows.T / np.sqrt(x.shape[1])) @ rows,
-                "The gate is at the scores: with a gate of 0 the rows' mean would still come in. Multiply what was "
+                "The gate is on the scores: with a gate of 0 the rows' mean would still come in. Multiply what was "
                 "taken.",
             ),
             Misconception(

@@ -252,13 +252,13 @@ EXERCISES = [
             Misconception(
                 "additions for one part only",
                 _shared(between=8),
-                "Beside the work between words, that on each word is half of what it should be. Count "
+                "Compared with the work between words, your work on each word is half of what it should be. Count "
                 "a multiplication and an addition in both.",
             ),
             Misconception(
                 "half of it above the line",
                 lambda n, d, d_ff: _share(n, d, d_ff) / 2,
-                "The denominator is right. The numerator is half of the work between words, 4 n² d: the scores and "
+                "The denominator is right. The numerator should be twice as large, 4 n² d: the scores and "
                 "the weights times the values.",
             ),
             Misconception(
@@ -468,7 +468,7 @@ EXERCISES = [
             Misconception(
                 "two on the side of the rows",
                 _times(lambda P: 1 / 2),
-                "Half the answer. The ring's factor 2 belongs to both ways: to the gradients, and to each of the "
+                "Half the right answer. A ring's factor 2 belongs to both ways: to the gradients, and to each of the "
                 "four sums a layer.",
             ),
             Misconception(
@@ -480,7 +480,7 @@ EXERCISES = [
             Misconception(
                 "bytes of rows",
                 _times(lambda P: 1 / 4),
-                "A quarter of the answer. Did you take numbers for the gradients and bytes for the rows? Take the "
+                "A quarter of the right answer. Are the gradients in numbers and the rows in bytes? Take the "
                 "same for both.",
             ),
             Misconception(
@@ -536,8 +536,7 @@ EXERCISES = [
             Misconception(
                 "it knew the answer",
                 _missed(known=slice(None)),
-                "Your line was fitted to the very point that it is asked for. That point has to stay "
-                "out of the fit.",
+                "Your line was fitted to the very point that it is asked for. That point has to stay out of the fit.",
             ),
             Misconception(
                 "the first two for all",

@@ -94,13 +94,13 @@ EXERCISES = [
             Misconception(
                 "only the mask",
                 lambda: [1, 5],
-                "These two do. But a mask is not the only way: in two others the numbers of later places come into a "
+                "These two leak. But a mask is not the only way: in two more the numbers of later places come into a "
                 "row by a sum, or by how rows are cut.",
             ),
             Misconception(
                 "without the columns",
                 lambda: [1, 2, 5],
-                "One is missing: a sum in which later rows take part tells the earlier ones about them.",
+                "One part is missing: a sum that runs over later rows carries them into the earlier ones.",
             ),
             Misconception(
                 "without the heads",

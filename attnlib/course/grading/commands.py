@@ -82,11 +82,11 @@ def solution(exercise: str) -> None:
 def progress(*, export: str | None = None, add: str | None = None, forget: str | None = None) -> None:
     """Print which exercises of each lesson you have solved, what comes next, and what was hard.
 
-    It is kept in one file on your machine, with the answers that were right, and sent nowhere.
+    Your progress is kept in one file on your machine, with the answers that were right, and sent nowhere.
 
     Args:
         export: a file to write all of it to, for a lecturer or another machine.
-        add: such a file, which is put on top of what is here.
+        add: another such file, whose contents are added to yours.
         forget: an exercise, "03.1", or a lesson, "03", or "all". A copy of the file is kept beside it.
 
     >>> progress()  # doctest: +ELLIPSIS
@@ -113,7 +113,7 @@ def _exported(file: str | None) -> str:
     try:
         progress_file.export(file)
     except OSError as error:
-        return f"export: it cannot be written to {file} ({error.strerror})."
+        return f"export: your progress cannot be written to {file} ({error.strerror})."
     return f"Written to {file}."
 
 
@@ -121,7 +121,7 @@ def _added(file: str | None) -> str:
     if file is None:
         return ""
     try:
-        return progress_file.add(progress_file.of_file(file)) or f"What {file} knows is added."
+        return progress_file.add(progress_file.of_file(file)) or f"The progress in {file} is added to yours."
     except ValueError as error:
         return f"add: {error}."
 
@@ -132,7 +132,7 @@ def _forgotten(what: str | None) -> str:
     known = {one for lesson in registry.lessons() for one in (lesson, *registry.titles(lesson))}
     if what not in {*known, "all"}:
         return f'forget: got {what!r}, expected an exercise like "03.1", a lesson like "03", or "all".'
-    return progress_file.forget(what) or f"Forgotten: {what}. A copy of the file as it was lies beside it."
+    return progress_file.forget(what) or f"Forgotten: {what}. A copy of the old file is kept beside the new one."
 
 
 def _hard(tries: Mapping[str, int]) -> str:

@@ -89,7 +89,7 @@ def difference(exercise: Exercise, wanted: Outcome, came: Outcome) -> str:
         call = " Did you forget to call it?" if came.uncalled else ""
         came_words = came.unreadable[0].upper() + came.unreadable[1:]
         return f"{came_words} came, {form(wanted.reading)} was expected.{call}"
-    return "What came does not match what is expected."
+    return "Your answer does not match what is expected."
 
 
 def rules_of(exercise: Exercise) -> Rules:

@@ -34,7 +34,7 @@ def describe(expected: Leaves, got: Leaves, rules: Rules) -> str:
             part = _part(path, leaf)
             words = (_typed_in if rules.loose else _leaf)(leaf, got[path], rules)
             return f"{part}: {words}" if part else words
-    return "It differs from what is expected."
+    return "Your answer differs from what is expected."
 
 
 def _part(path: Path, leaf: Leaf) -> str:
@@ -112,9 +112,9 @@ def _shape(expected: Leaf, got: Leaf, rules: Rules) -> str:
             return f"{words} It is the transpose of what is expected."
         return f"{words} Are rows and columns exchanged?"
     if same_numbers:
-        return f"{words} The numbers are right, only the shape is not."
+        return f"{words} The numbers are right; only the shape is not."
     if g.ndim == e.ndim - 1 and g.size:
-        return f"{words} One axis is missing. Is one sum or mean too many, or `keepdims` missing?"
+        return f"{words} One axis is missing. Did you take one sum or mean too many, or leave out `keepdims`?"
     if g.ndim == e.ndim + 1:
         return f"{words} There is one axis too many. Is a sum or mean missing?"
     return words
@@ -136,7 +136,7 @@ def _kind(expected: Leaf, got: Leaf, rules: Rules) -> str:
     words = f"{came}, expected {'a float' if one else 'floats'}."
     if entries_agree(expected, got, rules).all():
         return f"{words} The numbers are right."
-    return f"{words} An integer{'' if one else ' array'} drops what stands behind the decimal point."
+    return f"{words} An integer{'' if one else ' array'} drops what comes after the decimal point."
 
 
 def _not_finite(expected: Leaf, got: Leaf) -> str:
@@ -173,7 +173,7 @@ def _typed_in(expected: Leaf, got: Leaf, rules: Rules) -> str:
     yours = f"{number(got.array[first])} is {_how_far(expected.array[first], got.array[first])}."
     if not first:
         return yours
-    return f"{count_of(int(wrong.sum()), wrong.size).capitalize()}. At {place(first)} {yours}"
+    return f"{count_of(int(wrong.sum()), wrong.size).capitalize()}. At {place(first)}, {yours}"
 
 
 def _how_far(expected: np.generic, got: np.generic) -> str:
@@ -181,7 +181,7 @@ def _how_far(expected: np.generic, got: np.generic) -> str:
     if got.dtype.kind not in "iuf" or not (np.isfinite(got) and np.isfinite(expected)):
         return "not it"
     if got * expected < 0:
-        return "not it, nor is its sign"
+        return "not it, and its sign is wrong"
     if abs(got) > 2 * abs(expected):
         return "more than twice what it should be"
     return "less than half of what it should be" if abs(got) < abs(expected) / 2 else "not it, though not far off"

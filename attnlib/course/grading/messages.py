@@ -62,7 +62,7 @@ def changed(exercise: Exercise, inputs: Sequence[int], numbers_right: bool, went
     name = names[inputs[0]]
     words = (
         f"Your function changes its input {' and '.join(names[i] for i in inputs)} in place, so whoever "
-        f"calls it finds other numbers in it afterwards. Make a new array ({name} = {name} / 2 does, "
+        f"calls it finds other numbers there afterwards. Make a new array ({name} = {name} / 2 does, "
         f"{name} /= 2 does not) or work on a copy. "
     )
     words += "What it returns is right." if numbers_right else "What it returns is not right yet either."
@@ -81,7 +81,7 @@ def stopped(exercise: Exercise, cases: Cases, i: int, seconds: float, went: Run)
         )
     if went.survives:
         words += (
-            " It could not be stopped and still runs in the background: "
+            " Your function could not be stopped and still runs in the background: "
             "restart the kernel (Kernel, Restart) before you go on."
         )
     return _with_prints(words, went)
@@ -98,7 +98,7 @@ def gone(exercise: Exercise, cases: Cases, i: int, went: Run) -> str:
         if name == "SIGKILL":
             words += " Does it ask for more memory than there is?"
         if name in ("SIGSEGV", "SIGBUS"):
-            words += " Does it call itself very often, or write where it must not?"
+            words += " Does it call itself too often, or write to memory that is not its own?"
     return f"{exercise.id} stopped. {words} Your notebook goes on."
 
 
@@ -147,14 +147,14 @@ def _not_yet(exercise: Exercise, words: str) -> str:
 def _where(exercise: Exercise, cases: Cases, i: int) -> str:
     names = argument_names(exercise.reference, len(cases[i]))
     which = f"on input {i + 1} of {len(cases)}" if len(cases) > 1 else "on the input"
-    return f"{which} ({inputs_in_words(names, cases[i])})"
+    return f"{which} ({inputs_in_words(names, cases[i])})" if names else "on the call"
 
 
 def _with_prints(message: str, went: Run, *, warned: bool = False) -> str:
     """The message, then what Python warned of and what the answer printed, if anything."""
     if warned and went.warned:
         times = [f"  {text}" + (f" ({n:,} times)" if n > 1 else "") for text, n in went.warned.items()]
-        message += "\nPython warned while it ran:\n" + "\n".join(times[:3])
+        message += "\nPython warned while your function ran:\n" + "\n".join(times[:3])
     if went.printed:
         message += "\nIt printed:\n" + "\n".join(f"  {line}" for line in went.printed.split("\n"))
     return message

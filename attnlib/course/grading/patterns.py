@@ -79,7 +79,7 @@ def _sums(e: np.ndarray, g: np.ndarray, same: Same) -> str:
     if g.ndim == 1:
         return f"The entries should sum to 1. Yours sum to {number(rows)}."
     if np.allclose(g.sum(-2), 1, atol=1e-5):
-        return "Yours sum to 1 down each column. They should sum to 1 along each row."
+        return "Your entries sum to 1 down each column. They should sum to 1 along each row."
     if np.isclose(g.sum(), 1, atol=1e-5):
         return "All your entries together sum to 1. Each row should sum to 1 by itself."
     first = np.argwhere(~np.isclose(rows, 1, atol=1e-5))[0]
@@ -96,4 +96,4 @@ def _nearly(e: np.ndarray, g: np.ndarray, same: Same) -> str:
     gap = float(np.abs(g - e).max())
     if gap > 1e-3 * np.abs(e).max():
         return ""
-    return f"It is close: no entry is off by more than {gap:.1g}. Is something rounded, or added for safety?"
+    return f"It is close: no entry is off by more than {gap:.1g}. Is something rounded, or a small number added?"

@@ -96,7 +96,7 @@ def of_file(file: str | Path) -> Progress:
     try:
         return _known(_checked(Path(file).read_text(encoding="utf-8")))
     except (OSError, RuntimeError, ValueError) as error:
-        raise ValueError(f"{file} is no progress file ({getattr(error, 'strerror', None) or error})") from error
+        raise ValueError(f"{file} is not a progress file ({getattr(error, 'strerror', None) or error})") from error
 
 
 def export(file: str | Path) -> None:
@@ -155,7 +155,7 @@ def _checked(text: str) -> dict[str, Any]:
     if not (isinstance(kept, dict) and _are_ids(kept.get("solved"))):
         raise ValueError("no list of solved exercises in it")
     if not all(isinstance(kept.get(name, {}), dict) for name in ("answers", "tries")):
-        raise ValueError("its answers and tries are not by exercise")
+        raise ValueError("its answers and tries are not listed by exercise")
     return kept
 
 
@@ -180,7 +180,7 @@ def _set_aside(error: Exception) -> str:
         if file.is_file():
             aside = next(name for name in _names_aside(file) if not name.exists())
             os.replace(file, aside)
-            return f"Your progress file could not be read ({error}). It is now {aside}, and a new one begins."
+            return f"Your progress file could not be read ({error}). It was moved to {aside}, and a new one is begun."
     return _unusable(error)
 
 
@@ -211,4 +211,4 @@ def _unusable(error: Exception) -> str:
         return ""
     _told = True
     reason = getattr(error, "strerror", None) or error
-    return f"Your progress cannot be kept in a file ({reason}). It counts until the kernel stops."
+    return f"Your progress cannot be kept in a file ({reason}). It lasts until the kernel stops."

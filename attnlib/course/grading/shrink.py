@@ -26,7 +26,7 @@ def smallest(exercise: Exercise, function: Callable[..., Any], case: Case) -> st
     >>> exercise = Exercise(id="01.1", title="Sums", reference=lambda x: x.sum(axis=1), hints=("", "", ""),
     ...                     cases=lambda rng: [(rng.normal(size=(5, 4)),)], misconceptions=[])
     >>> smallest(exercise, lambda x: x.sum(axis=1) + 1, (np.ones((5, 4)),))
-    'The smallest input found on which they differ: x = [[1]]. Yours is [2], expected [1].'
+    'The smallest input found on which your answer is wrong: x = [[1]]. Yours is [2], expected [1].'
     """
     if any(callable(x) for x in case) or not any(isinstance(x, np.ndarray) for x in case):
         return ""
@@ -38,7 +38,7 @@ def smallest(exercise: Exercise, function: Callable[..., Any], case: Case) -> st
         return ""
     names = argument_names(exercise.reference, len(small))
     given = ", ".join(f"{name} = {_written(x)}" for name, x in zip(names, small, strict=True))
-    said = f"The smallest input found on which they differ: {given}."
+    said = f"The smallest input found on which your answer is wrong: {given}."
     both = [_array(reading) for reading in (came, wanted)]
     if any(array is None or array.size > _NUMBERS for array in both):
         return said

@@ -1,4 +1,4 @@
-"""Twelve mistakes, each a few lines over the course's own model. Who wants to find them does not read on.
+"""Twelve mistakes, each a few lines over the course's own model. If you want to find them yourself, do not read on.
 
 A bug takes a patient and changes it: an attention goes through another function, an embedding through another
 `forward`, or a part around the model is exchanged.
@@ -75,7 +75,7 @@ def wide_window(patient: Patient) -> None:
 
 
 def finite_fill(patient: Patient) -> None:
-    """A mask of zeros and ones is multiplied with minus a million, which half precision does not have."""
+    """A mask of zeros and ones is multiplied by minus a million, which half precision does not have."""
 
     def attend(
         q: Tensor,
@@ -156,7 +156,7 @@ def no_shift(patient: Patient) -> None:
 
 
 def endless_beams(patient: Patient) -> None:
-    """A beam that has written its end is written on like the others."""
+    """A beam that has written its end is continued like the others."""
 
     def search(model: Any, source: Tensor, n_max: int, **options: Any) -> BeamSearchResult:
         words = SimpleNamespace(pad=model.config.pad, start=model.config.start, end=None)

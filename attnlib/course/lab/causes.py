@@ -34,7 +34,7 @@ CAUSES: dict[str, Cause] = {
         "padding batch",
     ),
     "guessed axis": _cause(
-        "the padding mask is taken for one a head, in a batch of as many rows as there are heads",
+        "the padding mask is read as one mask for each head, when a batch has as many rows as there are heads",
         r"mask|axis|axes|broadcast|(a|each|every|per|over|by|across)( the)? heads?\b|as many|"
         r"batch ?(size)? ?(=|==|is|equals) ?(n_)?heads",
         "batch",
@@ -57,7 +57,7 @@ CAUSES: dict[str, Cause] = {
         "half",
     ),
     "square product": _cause(
-        "a matrix is used the other way round, which fits only where it is square",
+        "a matrix is used transposed, which runs only because it is square",
         r"transpos|square(?! root)|einsum|w\.?t\b|d_in|d_out|other way round.*matri|matri.*(other|wrong) way|"
         r"projection|sizes?",
         "sizes reference",
@@ -88,7 +88,7 @@ CAUSES: dict[str, Cause] = {
         "answer",
     ),
     "endless beams": _cause(
-        "a beam that has ended is written on",
+        "a beam that has ended is continued",
         r"beam|search|finish|\bend(s|ed|ing)?\b|stop|eos",
         "beams",
     ),

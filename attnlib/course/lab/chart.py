@@ -20,7 +20,7 @@ PATIENTS: dict[int, Entry] = {
     2: Entry("no shift", "It has the best loss of all, and writes the same word again and again."),
     3: Entry(
         "guessed axis",
-        "On the test set nearly all is right. In the demonstration, four numbers at a time, many are wrong.",
+        "On the test set nearly everything is right. In the demonstration, four numbers at a time, many are wrong.",
     ),
     4: Entry("restarted positions", "It begins well, and sometimes goes astray."),
     5: Entry(

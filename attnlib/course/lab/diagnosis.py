@@ -42,13 +42,13 @@ def diagnose(case: str, cause: str | EllipsisType | None = None) -> None:
 def _answer(case: str, n: int, said: str) -> str:
     meant = named(said)
     if not meant:
-        return f'{case} not understood. diagnose("{case}") prints the causes that there are.'
+        return f'{case} not understood. diagnose("{case}") prints the possible causes.'
     if len(meant) > 1:
-        return f"{case} could mean {' or '.join(meant)}. Say which."
+        return f"{case} unclear: you could mean {' or '.join(meant)}. Say which."
     [guess], one = meant, patient(n)
     by_name = guess == as_name(said)
     if not by_name and guess != "nothing" and len(said.split()) < 3:
-        return f"{case} says too little. Say in a sentence what is wrong, or give a name from the list of causes."
+        return f"{case} too little to go by. Say in a sentence what is wrong, or give a name from the list of causes."
     if guess == PATIENTS[n].cause:
         # words are only searched for; whether they mean this, their author knows
         sure = "right" if by_name else "right, if this is what you mean"

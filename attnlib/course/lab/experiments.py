@@ -85,17 +85,17 @@ def answer(one: Patient) -> Report:
 
 @torch.no_grad()
 def padding(one: Patient) -> Report:
-    """Does padding behind the source change anything?
+    """Does padding after the source change anything?
 
     >>> from attnlib.course.lab import patient
     >>> padding(patient(12))
-    Two places of padding behind the source change nothing.
+    Two places of padding after the source change nothing.
     """
     asked = one.batch(342)
     longer = torch.cat([asked.source, asked.source.new_full((1, 2), PAD)], dim=1)
     ok = _same(one.logits(asked), one.logits(asked._replace(source=longer)))
-    found = "Two places of padding behind the source change the logits."
-    return _report("padding", ok, "Two places of padding behind the source change nothing.", found)
+    found = "Two places of padding after the source change the logits."
+    return _report("padding", ok, "Two places of padding after the source change nothing.", found)
 
 
 @torch.no_grad()
@@ -110,7 +110,7 @@ def batch(one: Patient) -> Report:
     for row, n in zip(together, NUMBERS, strict=True):
         alone = one.logits(one.batch(n))[0]
         wrong += [] if _same(alone, row[: len(alone)]) else [n]
-    found = f"In a batch of four, {', '.join(map(str, wrong))} are answered differently than alone."
+    found = f"In a batch of four, the answer changes for {', '.join(map(str, wrong))}."
     return _report("batch", not wrong, "Each of four is answered as if it were alone.", found)
 
 
@@ -157,7 +157,7 @@ def loss(one: Patient) -> Report:
     asked = one.batch(*NUMBERS)
     real, (_, counted) = int((asked.target != PAD).sum()), one.loss(one.logits(asked), asked.target)
     if counted < real:
-        return Report("loss", False, f"The loss counts {counted} positions, and {real} have a word.")
+        return Report("loss", False, f"The loss counts {counted} positions, but {real} have a word.")
 
     def mean(logits: Tensor, target: Tensor) -> Tensor:
         total, count = one.loss(logits, target)
@@ -172,9 +172,9 @@ def sizes(one: Patient) -> Report:
 
     >>> from attnlib.course.lab import patient
     >>> sizes(patient(12))
-    With heads of 5 numbers, 20 in all beside rows of 32, it runs.
+    With heads of 5 numbers, 20 in all where rows have 32, it runs.
     """
-    said = "With heads of 5 numbers, 20 in all beside rows of 32, it"
+    said = "With heads of 5 numbers, 20 in all where rows have 32, it"
     try:
         one.untrained(d_head=5).logits(one.batch(*NUMBERS))
     except (RuntimeError, ValueError) as error:
@@ -184,11 +184,11 @@ def sizes(one: Patient) -> Report:
 
 @torch.no_grad()
 def reference(one: Patient) -> Report:
-    """Does an independent model, the course's own, answer the same with its weights?
+    """Does the course's own model, with the patient's weights, answer the same?
 
     >>> from attnlib.course.lab import patient
     >>> reference(patient(12))
-    The course's model gives the same logits with its weights.
+    The course's model gives the same logits with these weights.
     """
     asked = one.batch(342)
     target = shift_right(asked.target)
@@ -196,9 +196,9 @@ def reference(one: Patient) -> Report:
         course = Transformer(one.model.config).to(one.model.lm_head.weight).eval()
     course.load_state_dict(one.model.state_dict())
     ok = _same(one.model(asked.source, target).logits, course(asked.source, target).logits)
-    found = "The course's model gives other logits with its weights. "
+    found = "The course's model gives other logits with these weights. "
     found += first_difference(one.model, course, asked.source, target).sentence
-    return _report("reference", ok, "The course's model gives the same logits with its weights.", found)
+    return _report("reference", ok, "The course's model gives the same logits with these weights.", found)
 
 
 @torch.no_grad()
@@ -238,18 +238,18 @@ def maps(one: Patient) -> Report:
 
 
 def beams(one: Patient) -> Report:
-    """Does nothing but padding stand behind the end of each of four beams?
+    """Does nothing but padding follow the end of each of four beams?
 
     >>> from attnlib.course.lab import patient
     >>> beams(patient(12))
-    Behind the end of a beam stands nothing but padding.
+    Nothing but padding follows the end of a beam.
     """
     found = one.search(one.model, one.batch(*NUMBERS).source, 8, width=4, n_best=4).tokens
     ended = (found == END).int()
     behind = (ended.cumsum(-1) - ended) > 0
-    said = "Behind the end of a beam stand more tokens."
+    said = "More tokens follow the end of a beam."
     ok = bool((found[behind] == PAD).all())
-    return _report("beams", ok, "Behind the end of a beam stands nothing but padding.", said)
+    return _report("beams", ok, "Nothing but padding follows the end of a beam.", said)
 
 
 _IN_ORDER = (falls, twice, answer, padding, batch, steps, first, loss, sizes, reference, half, maps, beams)

@@ -37,9 +37,9 @@ SIZES = {"d_model": 32, "n_heads": 4, "d_ff": 64, "n_encoder_layers": 1, "n_deco
 class Patient:
     """A translator, and what stands around it: every part can be looked at, tried, and replaced.
 
-    ``read`` makes of the target what the decoder reads while it learns, ``loss`` takes logits and target and gives a
+    ``read`` turns the target into what the decoder reads while it learns, ``loss`` takes logits and target and gives a
     sum and a count, ``maps`` gives the weights of the decoder's self-attention for a batch, ``search`` writes with
-    several beams. ``complaint`` is what whoever brought it says, ``history`` how its training went.
+    several beams. ``complaint`` says what is wrong with it, ``history`` how its training went.
 
     >>> from attnlib.course.lab import patient
     >>> one = patient(3, steps=0)
@@ -107,7 +107,7 @@ class Patient:
         return self.history
 
     def mend(self, change: Callable[[Patient], None]) -> None:
-        """Let ``change`` exchange a part of this patient, and of all that are made of it by `untrained`.
+        """Let ``change`` exchange a part of this patient, and of every patient that `untrained` makes of it.
 
         >>> from attnlib.course.lab import patient
         >>> def shifted(one):

@@ -18,7 +18,7 @@ __all__ = ["decisions"]
 def decisions(seeds: Sequence[int] = (0, 1, 2), *, steps: int = STEPS) -> tuple[list[str], list[str], np.ndarray]:
     """Causes, experiments, and in how many of the trainings the experiment found something, ``(causes, experiments)``.
 
-    A row is a cause and no patient; the two patients without a mistake share one.
+    A row is a cause, not a patient; the two patients without a mistake share one.
 
     >>> causes, experiments, found = decisions(seeds=[0], steps=20)
     >>> found.shape, found[causes.index("nothing")].sum().item()

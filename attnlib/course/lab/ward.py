@@ -21,7 +21,7 @@ __all__ = ["patient"]
 def patient(n: int, *, seed: int = 0, steps: int = STEPS) -> Patient:
     """Patient ``n`` of fourteen, trained for ``steps`` steps in double precision, which takes about a second.
 
-    Twelve have one mistake each, two have none. Asked for again, it comes as it was at first.
+    Twelve have one mistake each, two have none. If you ask for it again, it comes as it was at first.
 
     Raises ``ValueError`` when there is no such patient.
 
