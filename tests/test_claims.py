@@ -476,7 +476,7 @@ def test_claim_28_the_median_query_is_stuck_and_the_mean_grows(seed):
     assert scaled.max() < 2 * scaled.min()
 
 
-def test_claim_29_only_a_choice_saves_reading():
+def test_claim_29_a_choice_saves_reading():
     torch.manual_seed(0)
     x, q, a, b = (torch.randn(size) for size in ((500, 32), (1, 32), (32, 32), (32, 32)))
 
