@@ -99,7 +99,8 @@ def all_close(exercise, some, others):
 def close(exercise, a, b):
     """An oracle of its own, so that the engine's comparison is not checked against itself."""
     if exercise.compare is not None:
-        return exercise.compare(a, b) is True
+        no_answer = exercise.adapt is not None and isinstance(b, str)
+        return not no_answer and exercise.compare(a, b) is True
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(lambda x, y: close(exercise, x, y), a, b))
     if isinstance(a, dict) and isinstance(b, dict):

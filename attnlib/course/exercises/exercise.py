@@ -48,7 +48,8 @@ class Exercise:
             Without it the exercise asks for a value: a number, a small array, a string.
         tolerance: `(rtol, atol)`, relative to the reference's output.
         adapt: applied to every output (the learner's, the reference's, the misconceptions') before
-            the comparison, to pick the part that counts.
+            the comparison, to pick the part that counts; beside `compare`, a string that it gives is
+            a sentence about why nothing counts.
         compare: replaces the comparison of numbers: `compare(expected, got)` on adapted outputs is
             True where the answer is right, False or a sentence where it is not.
         solution: shown by `solution(id)` instead of the reference.

@@ -116,8 +116,8 @@ def _tried(numbers):
 
 
 def _small_enough(wanted, came):
-    if np.array_equal(wanted, came) or isinstance(came, str):
-        return came if isinstance(came, str) else True
+    if np.array_equal(wanted, came):
+        return True
     shows, size = came
     if not shows:
         return "Every number of this batch is answered as if it were alone, so the batch does not show the mistake."
@@ -144,8 +144,8 @@ def _told_apart(names):
 
 
 def _apart_with_few(wanted, came):
-    if np.array_equal(wanted, came) or isinstance(came, str):
-        return came if isinstance(came, str) else True
+    if np.array_equal(wanted, came):
+        return True
     same, count = came
     if same:
         pairs = "pair of rows has" if same == 1 else "pairs of rows have"
