@@ -12,7 +12,7 @@ from attnlib._base.checks import check_at_least_one
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Cache", "check_rows"]
+__all__ = ["Cache", "check_row_numbers"]
 
 
 class Cache:
@@ -87,7 +87,7 @@ class Cache:
         >>> Cache.empty((2, 2, 6, 4), like=torch.zeros(1)).select(torch.tensor([1, 1, 0])).k.shape
         torch.Size([3, 2, 6, 4])
         """
-        check_rows(rows)
+        check_row_numbers(rows)
         if self.frozen:
             return Cache(self.k[rows], self.v[rows], length=self.length, frozen=True)
         room = self.k.new_empty((2, len(rows), *self.k.shape[1:]))
@@ -100,10 +100,10 @@ class Cache:
         return f"Cache({self.length} of {n_max} positions, {heads} heads of {d_head})"
 
 
-def check_rows(rows: Int[Tensor, " n_rows"]) -> None:
+def check_row_numbers(rows: Int[Tensor, " n_rows"]) -> None:
     """Raise unless ``rows`` are numbers of rows.
 
-    >>> check_rows(torch.tensor([1, 1, 0]))
+    >>> check_row_numbers(torch.tensor([1, 1, 0]))
     """
     if not isinstance(rows, Tensor) or rows.dtype not in (torch.int64, torch.int32) or rows.ndim != 1:
         got = f"{rows.dtype} {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__

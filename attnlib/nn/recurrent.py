@@ -20,7 +20,7 @@ from attnlib._base.renamed import moved, renamed
 from attnlib.core.attention import Attended, attention
 from attnlib.data.text import PAD
 from attnlib.masks import padding
-from attnlib.nn.cache import check_rows
+from attnlib.nn.cache import check_row_numbers
 from attnlib.nn.tokens import check_tokens, lengths_of
 from attnlib.scores import additive, bilinear, dot
 
@@ -60,7 +60,7 @@ class RecurrentState:
 
     def select(self, rows: Int[Tensor, " n_rows"]) -> RecurrentState:
         """These ``rows`` of the batch, in this order; one may come more than once."""
-        check_rows(rows)
+        check_row_numbers(rows)
         memory = Memory(*(x if x is None else x[rows] for x in self.memory))
         pair = isinstance(self.hidden, tuple)
         return RecurrentState(memory, tuple(x[:, rows] for x in self.hidden) if pair else self.hidden[:, rows])
