@@ -160,6 +160,17 @@ def test_figures_keep_their_shape_and_are_dark_in_the_dark(tab, address):
         assert all("invert" in one for one in tab.evaluate(filters))
 
 
+@pytest.mark.parametrize("tab", ["desk, dark"], indirect=True)
+def test_a_picture_whose_colours_are_what_it_shows_keeps_them(tab, address):
+    tab.goto(f"{address}notebooks/22_pictures_and_words.html")
+    filters = "images => images.map(image => getComputedStyle(image).filter)"
+    coloured = "[alt*='in colour']"
+    assert tab.locator(f".bd-article img{coloured}").evaluate_all(filters) == ["none", "none"], "white is not black"
+    turned = tab.locator(f".bd-article img:not({coloured})").evaluate_all(filters)
+    assert turned
+    assert all("invert" in one for one in turned)
+
+
 @pytest.mark.parametrize(
     ("word", "found"),
     [
