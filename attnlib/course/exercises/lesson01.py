@@ -71,6 +71,11 @@ def _many_questions(rng):
     return *_questions(rng), rng.uniform(0.5, 0.9)
 
 
+def _far_questions(rng):
+    """Both farther from all points than most, though not so far that their kernel values are zeros."""
+    return np.array([0.0, 9.0]), np.array([3.0, 4.0, 6.5]), rng.normal(size=3) + 4, 0.6
+
+
 def _smoother(rng):
     _, x, y = _questions(rng)
     values = np.exp(-(((x[:, None] - x) / 0.5) ** 2) / 2)
@@ -174,7 +179,7 @@ EXERCISES = [
         id="01.2",
         title="Many questions at once",
         reference=_regression,
-        cases=lambda rng: [_many_questions(rng) for _ in range(3)],
+        cases=lambda rng: [*(_many_questions(rng) for _ in range(3)), _far_questions(rng)],
         hints=(
             "Make the whole table of distances first: one row for each question, one column for each point.",
             "queries[:, None] - x[None, :] has shape (m, n). Each row of weights must sum to one.",
@@ -213,6 +218,14 @@ EXERCISES = [
                 "h not squared",
                 lambda queries, x, y, h: _regression(queries, x, y, np.sqrt(h)),
                 "You divided the squared distance by 2h. The bandwidth is squared with the distance: 2h².",
+            ),
+            Misconception(
+                "a little more",
+                lambda queries, x, y, h: (lambda K: K @ y / (K.sum(axis=1) + 1e-6))(
+                    _kernel_value(queries[:, None] - x, h)
+                ),
+                "You added a small number to each sum. Far from all points the sum is as small as that, and the "
+                "prediction is drawn to 0: divide by the sum as it is.",
             ),
             Misconception(
                 "mean of kernel values",

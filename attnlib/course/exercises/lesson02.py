@@ -454,8 +454,7 @@ EXERCISES = [
             Misconception(
                 "smoothest",
                 lambda: 0.7,
-                "The widest bandwidth averages over so many digits that every answer looks like their mean. Compare "
-                "loo_error for all five.",
+                "With the widest bandwidth each answer is a mean of too many digits. Compare loo_error for all five.",
             ),
         ],
     ),

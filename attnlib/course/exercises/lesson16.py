@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from attnlib.course.exercises.exercise import Exercise, Misconception
@@ -200,6 +202,26 @@ def _in_steps(train, test, n):
     return [i for i, text in enumerate(test) if pieces(text) & known]
 
 
+def _no_punctuation(train, test, n):
+    return _leaks(*([" ".join(re.findall(r"\w+", text)) for text in texts] for texts in (train, test)), n)
+
+
+def _same_places(expected, got):
+    """Right, or which place is too many or missing."""
+    if list(got) == list(expected):
+        return True
+    if any(isinstance(place, str | bool | np.bool_) for place in got):
+        return False
+    places = [int(place) for place in got]
+    wrong = {
+        "is no leak: it shares no run of n words with any one text of train": [i for i in places if i not in expected],
+        "is missing: it shares a run of n words with a text of train": [i for i in expected if i not in places],
+        "stands there twice": [i for i in places if places.count(i) > 1],
+    }
+    found = [f"Place {some[0]} {why}." for why, some in wrong.items() if some]
+    return found[0] if found else "These are the places, in another order than that of test."
+
+
 def _spaces(train, test, n):
     def runs(text):
         words = text.split(" ")
@@ -282,6 +304,7 @@ _TEST = [
     "sorted by degree",
     "if the graph\nis  empty we stop",
     "Returns True If The root is a leaf",
+    "returns true, if the list of nodes, sorted by degree, is long",
 ]
 
 
@@ -671,6 +694,7 @@ EXERCISES = [
         title="Find the leak",
         reference=_leaks,
         cases=lambda rng: [(_TRAIN, _TEST, 4), (_TRAIN, _TEST, 3), (_TRAIN, _TEST, 7), (_TRAIN, _TEST[::-1], 2)],
+        compare=_same_places,
         hints=(
             "Cut a text into words. Which runs of n words does it have?",
             "The runs of a text are tuples: put those of all of train into one set.",
@@ -691,6 +715,11 @@ EXERCISES = [
                 "without capitals",
                 _lower_case,
                 "You turned capitals into small letters. Here a word is what split() gives, as it stands.",
+            ),
+            Misconception(
+                "without punctuation",
+                _no_punctuation,
+                "You took the commas away. Here a word is what split() gives, as it stands.",
             ),
             Misconception(
                 "n letters",
@@ -737,8 +766,8 @@ EXERCISES = [
             Misconception(
                 "runs in any order",
                 _runs_in_any_order,
-                "Your runs are sets, which have no order. The same words in another order are a different run: use "
-                "tuples.",
+                "You compare the words of a run, whatever their order. The same words in another order are a "
+                "different run: compare tuples, as they stand.",
             ),
             Misconception(
                 "the last run missed",

@@ -571,7 +571,8 @@ EXERCISES = [
             Misconception(
                 "padding too",
                 lambda answers, y, lengths: ((answers - y) ** 2).mean(axis=0),
-                "You took every column. From column lengths[b] on there is padding, and nothing was asked.",
+                "You took every column. From column lengths[b] on there is padding, whatever numbers stand there: "
+                "nothing was asked.",
             ),
             Misconception(
                 "divided by all",
