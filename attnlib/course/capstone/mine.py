@@ -18,8 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attnlib._base.checks import check_size
 from attnlib.course.capstone.assemble import PARTS, TEMPLATE, assemble, opened, part_of
 from attnlib.course.grading import registry
-from attnlib.course.grading.progress_file import progress
 from attnlib.course.grading.standalone import standalone
+from attnlib.course.progress_file import progress
 from attnlib.data.corpus import Corpus
 from attnlib.data.text import Pairs
 

@@ -299,6 +299,11 @@ class Transformer(nn.Module):
         for _ in range(n_max):
             after = torch.stack([self._after(beam, memory, real) for beam in beams])
             best = torch.as_tensor(beam_step(log_p, after)).long()
+            if best.shape != (width, 2) or (best < 0).any() or (best >= torch.tensor(after.shape)).any():
+                shape = tuple(after.shape)
+                raise ValueError(
+                    f"beam_step must return {width} pairs (beam, token) below {shape}; got {best.tolist()}"
+                )
             log_p = log_p[best[:, 0]] + after[best[:, 0], best[:, 1]]
             beams = [[*beams[beam], word] for beam, word in best.tolist()]
             if all(beam[-1] == END for beam in beams):
