@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from attnlib import causal, check
+from attnlib.course import progress_file
 from attnlib.course.capstone import PARTS, Mine, beside, mistakes
 from attnlib.course.capstone.assemble import TEMPLATE, assemble, opened
 from attnlib.course.exercises import lesson24
-from attnlib.course.grading import progress_file, registry
+from attnlib.course.grading import registry
 from attnlib.course.grading.standalone import standalone
 from attnlib.data.corpus import numbers
 from attnlib.nn import shift_right

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 import attnlib.course.exercises as exercises
-from attnlib.course.grading import check, commands, hint, progress, progress_file, solution
+from attnlib.course import progress_file
+from attnlib.course.grading import check, commands, hint, progress, solution
 
 LESSON = '''
 from attnlib.course.exercises.exercise import Exercise, Misconception
@@ -179,7 +180,7 @@ def test_what_is_forgotten_is_gone_and_kept_in_a_copy(file, said):
 
 def test_two_notebooks_at_once_lose_nothing(file):
     program = (
-        "import sys; from attnlib.course.grading import progress_file\n"
+        "import sys; from attnlib.course import progress_file\n"
         "for n in range(30): progress_file.mark(f'{sys.argv[1]}.{n}')"
     )
     both = [subprocess.Popen([sys.executable, "-c", program, lesson]) for lesson in ("81", "82")]

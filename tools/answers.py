@@ -17,6 +17,8 @@ from nbformat import NotebookNode, read, write
 
 from attnlib.course.exercises.exercise import Exercise
 from attnlib.course.grading import registry
+from attnlib.course.lab.causes import CAUSES
+from attnlib.course.lab.chart import PATIENTS
 from attnlib.course.lessons import LESSONS, Lesson
 from attnlib.course.source import source_of
 
@@ -77,7 +79,19 @@ def page(lesson: Lesson) -> str:
     """The answers of a lesson."""
     asked = questions(ROOT / "notebooks" / f"{lesson.file}.ipynb")
     answers = (answer(one, asked[one.id]) for one in registry.load(lesson.number))
-    return "\n\n".join([f"# {lesson.heading}", *answers]) + "\n"
+    sheet = [patients()] if lesson.number == "15" else []
+    return "\n\n".join([f"# {lesson.heading}", *answers, *sheet]) + "\n"
+
+
+def patients() -> str:
+    """What each patient of lesson 15 has, and what finds it."""
+    head = ["## The patients", "", "| | complaint | what it has | what finds it |", "| ---: | --- | --- | --- |"]
+    causes = [(number, entry, CAUSES[entry.cause]) for number, entry in PATIENTS.items()]
+    rows = [
+        f"| {number} | {entry.complaint} | *{entry.cause}*: {cause.sentence} | {', '.join(sorted(cause.found_by))} |"
+        for number, entry, cause in causes
+    ]
+    return "\n".join([*head, *rows])
 
 
 def questions(notebook: Path) -> dict[str, str]:

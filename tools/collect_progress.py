@@ -3,7 +3,8 @@
 python tools/collect_progress.py FOLDER > class.csv
 
 Each file is what a student wrote with `progress(export="ada.json")`. The table has a row for
-each student, a column for each exercise (1: solved), and the number solved. A file that cannot be read is named.
+each student, a column for each exercise and each patient of lesson 15 (1: solved), and the number solved. A file that
+cannot be read is named.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import csv
 import sys
 from pathlib import Path
 
-from attnlib.course.grading import progress_file, registry
+from attnlib.course import progress_file
+from attnlib.course.grading import registry
+from attnlib.course.lab.chart import PATIENTS
 
 
 def main(folder: str = "") -> int:
@@ -22,6 +25,7 @@ def main(folder: str = "") -> int:
         print(f"There is no .json file in {folder!r}. Name a folder with the progress files.", file=sys.stderr)
         return 1
     every = [one.id for lesson in registry.lessons() for one in registry.load(lesson)]
+    every += [f"15.{n:02}" for n in PATIENTS]
     table, left_out = csv.writer(sys.stdout, lineterminator="\n"), 0
     table.writerow(["student", "solved", *every])
     for path in files:

@@ -90,8 +90,9 @@ PLANS = (
             Lecture(
                 ("15",),
                 52,
-                "An afternoon. Patient 2 together, then pairs with three patients each, by lot. What a pair hands "
-                "in stands at the end of the lesson.",
+                "Three hours. Patient 2 together, then pairs with three patients each, by lot; last the figure of all "
+                "experiments, which is a key. The excursion at the end says how long each part takes, and what a "
+                "pair hands in.",
             ),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 2,743 pairs give, and what they do not."),

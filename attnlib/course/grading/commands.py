@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from attnlib.course import progress_file
 from attnlib.course.exercises.exercise import Exercise
-from attnlib.course.grading import progress_file, registry
+from attnlib.course.grading import registry
 from attnlib.course.grading.grade import grade
 from attnlib.course.grading.standalone import standalone
 from attnlib.course.grading.values import kind_of

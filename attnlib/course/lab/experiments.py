@@ -43,7 +43,7 @@ def falls(one: Patient) -> Report:
     """Is the loss lower after training than before?
 
     >>> from attnlib.course.lab import patient
-    >>> falls(patient(12))
+    >>> falls(patient(1))
     The loss falls.
     """
     ok = sum(one.history.loss[-10:]) < sum(one.history.loss[:10])
@@ -55,7 +55,7 @@ def twice(one: Patient) -> Report:
     """Does the same question get the same answer?
 
     >>> from attnlib.course.lab import patient
-    >>> twice(patient(12))
+    >>> twice(patient(1))
     Asked twice, it gives the same logits.
     """
     asked = one.batch(*NUMBERS)
@@ -68,7 +68,7 @@ def answer(one: Patient) -> Report:
     """Does the prediction of word t depend on word t, or on a later one?
 
     >>> from attnlib.course.lab import patient
-    >>> answer(patient(12))
+    >>> answer(patient(1))
     No prediction changes with the word that it is to predict, or with a later one.
     """
     asked = one.batch(342)
@@ -88,7 +88,7 @@ def padding(one: Patient) -> Report:
     """Does padding after the source change anything?
 
     >>> from attnlib.course.lab import patient
-    >>> padding(patient(12))
+    >>> padding(patient(1))
     Two places of padding after the source change nothing.
     """
     asked = one.batch(342)
@@ -103,7 +103,7 @@ def batch(one: Patient) -> Report:
     """Is each of four numbers, of different lengths, answered as if it were alone?
 
     >>> from attnlib.course.lab import patient
-    >>> batch(patient(12))
+    >>> batch(patient(1))
     Each of four is answered as if it were alone.
     """
     together, wrong = one.logits(one.batch(*NUMBERS)), []
@@ -118,7 +118,7 @@ def steps(one: Patient) -> Report:
     """Do single steps with the cache give what the whole pass gives?
 
     >>> from attnlib.course.lab import patient
-    >>> steps(patient(12))
+    >>> steps(patient(1))
     Step by step it gives the same as all at once (5 positions).
     """
     asked = one.batch(342)
@@ -135,7 +135,7 @@ def first(one: Patient) -> Report:
     """The same for the first step alone, when nothing is in the cache yet.
 
     >>> from attnlib.course.lab import patient
-    >>> first(patient(12))
+    >>> first(patient(1))
     The first step alone gives what the whole pass gives.
     """
     asked = one.batch(342)
@@ -151,7 +151,7 @@ def loss(one: Patient) -> Report:
     """Does the loss leave the padding of the target out, and count all else?
 
     >>> from attnlib.course.lab import patient
-    >>> loss(patient(12))
+    >>> loss(patient(1))
     The loss leaves the padding out (14 of 20 positions are real).
     """
     asked = one.batch(*NUMBERS)
@@ -171,7 +171,7 @@ def sizes(one: Patient) -> Report:
     """Does it still run where no two sizes are equal?
 
     >>> from attnlib.course.lab import patient
-    >>> sizes(patient(12))
+    >>> sizes(patient(1))
     With heads of 5 numbers, 20 in all where rows have 32, it runs.
     """
     said = "With heads of 5 numbers, 20 in all where rows have 32, it"
@@ -187,7 +187,7 @@ def reference(one: Patient) -> Report:
     """Does the course's own model, with the patient's weights, answer the same?
 
     >>> from attnlib.course.lab import patient
-    >>> reference(patient(12))
+    >>> reference(patient(1))
     The course's model gives the same logits with these weights.
     """
     asked = one.batch(342)
@@ -206,7 +206,7 @@ def half(one: Patient) -> Report:
     """Are the logits numbers in half precision, too?
 
     >>> from attnlib.course.lab import patient
-    >>> half(patient(12))
+    >>> half(patient(1))
     In half precision its logits are numbers.
     """
     state = {name: weights.clone() for name, weights in one.model.state_dict().items()}
@@ -228,7 +228,7 @@ def maps(one: Patient) -> Report:
     """Do the maps that it shows come from the pass that made the output?
 
     >>> from attnlib.course.lab import patient
-    >>> maps(patient(12))
+    >>> maps(patient(2))
     Its maps are those of the pass that made the output.
     """
     asked = one.batch(342)
@@ -241,7 +241,7 @@ def beams(one: Patient) -> Report:
     """Does nothing but padding follow the end of each of four beams?
 
     >>> from attnlib.course.lab import patient
-    >>> beams(patient(12))
+    >>> beams(patient(1))
     Nothing but padding follows the end of a beam.
     """
     found = one.search(one.model, one.batch(*NUMBERS).source, 8, width=4, n_best=4).tokens
