@@ -103,7 +103,11 @@ THIRD = """\
 
 
 # Without a network Chromium loads pictures from 8,000 pixels below the window on, instead of 1,250.
-AS_ONLINE = "--blink-settings=lazyLoadingImageMarginPxOffline=1250"
+# The second half is Playwright's own, which the first would replace: there is a mouse.
+AS_ONLINE = (
+    "--blink-settings=lazyLoadingImageMarginPxOffline=1250,"
+    "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+)
 
 
 @pytest.fixture(scope="session")

@@ -310,6 +310,12 @@ def test_the_keyboard_alone_cuts_every_head(page):
         page.keyboard.press("Enter")
         page.keyboard.press("ArrowRight")
     assert page.evaluate("cuts.size") == len(names)
+    page.keyboard.press("Home")
+    assert page.evaluate("document.activeElement.id") == f"head-{names[0]}"
+    page.keyboard.press("End")
+    page.keyboard.press("Shift+Enter")
+    assert page.locator("#state").inner_text().startswith("4.5 is cut. A control is another head")
+    page.keyboard.press("Enter")
     page.keyboard.press("Shift+Enter")
     page.wait_for_function("control.has('4.5') && !cuts.has('4.5')")
     page.locator("#large").focus()
@@ -341,6 +347,18 @@ def test_the_pointer_reads_a_weight(page):
     assert "(row 32) gives “b” (column 12)" in page.locator("#value").inner_text()
 
 
+def test_a_drawn_control_that_is_pressed_is_kept_and_a_second_takes_its_place(page):
+    head(page, "4.2").click()
+    [drawn] = page.evaluate("[...control]")
+    head(page, drawn).click(modifiers=["Shift"])
+    assert page.evaluate("[[...control], chosen]") == [[drawn], True]
+    other = next(name for name in ("4.0", "4.1") if name != drawn)
+    head(page, other).click(modifiers=["Shift"])
+    assert page.evaluate("[...control]") == [other]
+    head(page, "4.2").click(modifiers=["Shift"])
+    assert page.evaluate("[[...cuts], [...control]]") == [["4.2"], [other]]
+
+
 def test_a_control_that_is_cut_is_drawn_again(page):
     head(page, "4.2").click()
     head(page, "4.0").click(modifiers=["Shift"])
@@ -368,8 +386,17 @@ def test_begin_again_gives_back_the_text_and_undoes_what_was_set(page):
     page.get_by_label("its mean").check()
     page.get_by_label("look").check()
     page.locator("#text").fill("mean")
+    page.locator("#temperature").fill("2")
+    page.wait_for_function("document.getElementById('says').textContent.startsWith('At temperature 2 “')")
+    page.get_by_text("Does the model need one head?").click()
     page.get_by_role("button", name="Begin again").click()
     assert found(page)[1:] == [None, None]
+    assert page.evaluate(
+        "[temperature(), [...document.querySelectorAll('#questions details')].map(one => one.open)]"
+    ) == [
+        1,
+        [False, True, False, False],
+    ]
     assert page.locator("#text").input_value() == text
     assert page.evaluate("[picked('press'), picked('replace')]") == ["cut", "zero"]
     assert page.get_by_role("button", name="Draw another control").is_disabled()

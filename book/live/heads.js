@@ -17,7 +17,7 @@ const BEGINNINGS = {
   "a repeated list": ["mean, variance, kurtosis, skew, mean, variance, kur", {
     "Is the second “kurtosis” copied from the first?":
       "Or would the model finish the word anyway? Press “t” in the table, delete the first “kurtosis”, and see.",
-    "How much of that is one head?": "Begin again. How near to the same can you come by cutting a single one?",
+    "How much of that is one head?": "Begin again, and write down what was left without the first “kurtosis”. How near to that can you come by cutting a single head, with zeros, and with its mean?",
   }],
   "a docstring": ["Compute the mean along the specified axis.\n\nParameters\n----------\na :", {
     "Is there one head that this answer needs?":
@@ -31,6 +31,7 @@ const BEGINNINGS = {
 };
 const ARMS = ["trained", "cut", "control"];
 const SCRIPT = document.currentScript.src;
+const TOUCHED = matchMedia("(hover: none)").matches; // there a press is the one way to see a map
 const $ = (id) => document.getElementById(id);
 
 let ask, bpe, config;
@@ -49,7 +50,11 @@ function load() {
   $("load").querySelector("button").disabled = true;
   $("load").querySelector("[role=status]").textContent = "Loading …";
   const script = make("script", { src: new URL("weights.js", SCRIPT).href, onload: begin });
-  script.onerror = () => { $("load").querySelector("[role=status]").textContent = "weights.js is not there: make book"; };
+  script.onerror = () => {
+    script.remove();
+    $("load").querySelector("button").disabled = false;
+    $("load").querySelector("[role=status]").textContent = "The model could not be fetched. (It is _static/weights.js, which make book writes.) Press to try again.";
+  };
   document.head.append(script);
 }
 
@@ -66,6 +71,7 @@ function begin() {
   $("bench").hidden = false;
   arrows($("heads"), config.n_head);
   arrows($("tokens"));
+  if (TOUCHED) pick("press", "look");
   readAddress().then(() => { $("begin").focus(); $("bench").scrollIntoView(); });
 }
 
@@ -125,12 +131,24 @@ const tooFew = () => byLayer(cuts).flatMap((heads, l) => (2 * heads.length > con
 const alike = () => String(byLayer(cuts).map((heads) => heads.length)) === String(byLayer(control).map((heads) => heads.length));
 
 function press(head, forControl) {
-  const [mine, others] = forControl ? [control, cuts] : [cuts, control];
-  if (forControl && !chosen && !control.has(head)) control.clear(); // what was drawn
-  if (!mine.delete(head)) mine.add(head);
-  others.delete(head);
-  if (forControl || !control.size) chosen = control.size > 0; // without any of them, one is drawn again
+  if (forControl && cuts.has(head)) return say(`${head} is cut. A control is another head: choose one, or undo the cut.`);
+  if (forControl) choose(head);
+  else {
+    if (!cuts.delete(head)) cuts.add(head);
+    control.delete(head);
+  }
+  chosen = control.size > 0 && (chosen || forControl); // without any of them, one is drawn again
   changed();
+}
+
+/** A drawn control that is pressed is kept. Another takes its place, or that of one in its layer which would be too many. */
+function choose(head) {
+  if (!chosen && control.has(head)) return;
+  if (!chosen) control.clear();
+  if (control.delete(head)) return;
+  const l = head[0], most = inLayer(cuts, l).length, there = inLayer(control, l);
+  if (most && there.length >= most) control.delete(nameOf(l, there[0]));
+  control.add(head);
 }
 
 function undo() {
@@ -193,8 +211,7 @@ function readAddress() {
   cuts = heads("cut");
   control = new Set([...heads("control")].filter((head) => !cuts.has(head)));
   chosen = control.size > 0 && !alike();
-  $("temperature").value = Number(parts.get("t")) || 1;
-  $("degrees").value = temperature().toFixed(1);
+  warm(Number(parts.get("t")) || 1);
   pick("replace", parts.get("put") === "mean" ? "mean" : "zero");
   return read();
 }
@@ -235,7 +252,9 @@ function say(words) {
 // --- showing --------------------------------------------------------------------------------------------------------
 
 const temperature = () => +$("temperature").value;
+const warm = (degrees) => { $("temperature").value = degrees; $("degrees").value = temperature().toFixed(1); };
 const three = (p) => (p < 0.0005 ? "< 0.001" : p.toFixed(3));
+const nextNamed = (token) => (token ? named(token) : "(the end)");
 const named = (token) => (token ? bpe.decode([token]) : "▮").replace(/\n/g, "⏎").replace(/ /g, "␣").replace(/\t/g, "⇥");
 
 function show() {
@@ -255,10 +274,12 @@ function show() {
 /** What a head is called, and what is left with it alone cut, if that was asked of what is shown. */
 function labelHeads() {
   const left = alone?.of === question() ? alone.left : null;
+  const least = left && Object.values(left).sort((a, b) => parseFloat(a) - parseFloat(b))[0]; // "< 0.001" is none, and first
   $("found").textContent = left ? whatIsLeft(left) : "";
   for (const name of allHeads()) {
     const [l, h] = name.split("."), head = $(`head-${name}`);
     head.querySelector(".left").textContent = (left?.[name] ?? "").replace("0.", ".");
+    head.toggleAttribute("data-least", left?.[name] === least);
     head.ariaLabel = `Layer ${l}, head ${h}${control.has(name) ? ", control" : ""}` +
       (left?.[name] ? `; with it alone cut, ${left[name]}` : "");
   }
@@ -267,7 +288,7 @@ function labelHeads() {
 function whatIsLeft(left) {
   const done = allHeads().every((head) => left[head]), what = picked("replace") === "mean" ? "its mean" : "zeros";
   const trained = three(softmax(runs[0].logits, temperature())[subject()]);
-  return `${done ? "On each map" : "Cutting each alone"}: “${named(subject())}” with ${what} for that head alone; as trained, ${trained}.`;
+  return `${done ? "On each map" : "Cutting each alone"}: “${nextNamed(subject())}” with ${what} for that head alone; as trained, ${trained}.`;
 }
 
 const allHeads = () => byLayer({ has: () => true }).flatMap((heads, l) => heads.map((h) => nameOf(l, h)));
@@ -381,10 +402,12 @@ const subject = () => followed ?? runs[0].logits.indexOf(Math.max(...runs[0].log
 
 /** A token that can be pressed: the sentence keeps speaking of it. */
 function follower(token) {
-  const name = make("button", { type: "button", textContent: token ? named(token) : "(the end)", ariaPressed: token === followed });
+  const name = make("button", { type: "button", textContent: nextNamed(token), ariaPressed: token === followed });
   name.onclick = () => {
+    const again = alone?.of === question(); // what is left of this token, then
     followed = token === followed ? null : token;
     showNextAgain();
+    if (again) cutEachAlone();
     [...$("next").tBodies[0].rows].flatMap((row) => [...row.querySelectorAll("button")]).find((other) => other.textContent === name.textContent)?.focus();
   };
   return name;
@@ -392,7 +415,8 @@ function follower(token) {
 
 function sentence(p, token) {
   const list = (heads) => [...heads].sort().join(", ");
-  const has = `“${named(token)}” has ${three(p[0][token])} as trained`;
+  const warm = temperature() === 1 ? "" : `At temperature ${temperature()} `;
+  const has = `${warm}“${nextNamed(token)}” has ${three(p[0][token])} as trained`;
   const cut = cuts.size ? `, ${three(p[1][token])} with ${list(cuts)} cut` : "";
   const beside = control.size ? `, ${three(p[2][token])} with the control, ${list(control)}` : "";
   if (!cuts.size) return `${has}${beside}. You have cut nothing.`;
@@ -422,13 +446,20 @@ async function cutEachAlone() {
 // --- what can be pressed --------------------------------------------------------------------------------------------
 
 $("load").querySelector("button").onclick = load;
-$("begin").onchange = $("again").onclick = () => {
+$("begin").onchange = () => {
   write.turn = null;
   undo();
-  pick("press", "cut");
+  pick("press", TOUCHED ? "look" : "cut");
   pick("replace", "zero");
+  warm(1);
   beginWith($("begin").value);
   read();
+};
+$("again").onclick = () => {
+  const open = [...$("questions").children].map((question) => question.open), token = followed;
+  $("begin").onchange();
+  [...$("questions").children].forEach((question, i) => { question.open = open[i]; });
+  followed = token; // of the question that was being followed
 };
 $("text").oninput = () => { write.turn = null; read(); };
 $("temperature").oninput = () => { $("degrees").value = temperature().toFixed(1); showNextAgain(); remember(); };

@@ -34,8 +34,8 @@ function make(tag, properties = {}, ...inside) {
 function arrows(group, wide = 1) {
   group.addEventListener("keydown", (event) => {
     const all = [...group.querySelectorAll("button")], at = all.indexOf(document.activeElement);
-    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -wide, ArrowDown: wide }[event.key];
-    if (at < 0 || !step) return;
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -wide, ArrowDown: wide, Home: -at, End: all.length - 1 - at }[event.key];
+    if (at < 0 || step === undefined) return;
     event.preventDefault(); // at the edge, too: the page does not scroll
     all[at + step]?.focus();
   });
