@@ -289,9 +289,9 @@ EXERCISES = [
             Misconception(
                 "drawn like the training set",
                 lambda: np.random.default_rng(0).integers(100_000, 1_000_000, size=30).tolist(),
-                "All six translators pass your test: it has none of the numbers that they get wrong. They pass nearly "
-                "every set drawn uniformly, whose numbers are long, with something in every place. The faults are "
-                "elsewhere.",
+                "All six translators pass your test: it has none of the numbers that they get wrong. They pass most "
+                "sets of thirty drawn uniformly, whose numbers are long, with something in every place. Ask for those "
+                "that such a draw hardly ever has.",
             ),
             Misconception(
                 "only short ones",
