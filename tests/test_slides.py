@@ -1,5 +1,6 @@
 """The decks: written for the last row, true to their lessons, and nothing over the edge."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -18,9 +19,11 @@ ROOT = Path(__file__).parents[1]
 SLIDES = ROOT / "slides"
 READY = [lesson for lesson in LESSONS if lesson.ready]
 EACH = pytest.mark.parametrize("lesson", READY, ids=lambda lesson: lesson.number)
-TAKEN = re.compile(r"^```\{lesson-.*?^```$", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.,{^_])\d*(?:,\d{3})*\.?\d+(?![\w}])")
-COUNTED = 12  # smaller numbers are words: five short lines, lesson 02
+TAKEN = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(
+    r"(?<![\w.,{^_])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(?![\w}])(?P<share>(?=[, and\d]*\s?(?:%|per\s?cent)))?"
+)
+COUNTED = 12  # no larger whole numbers are words: five short lines, lesson 02
 PLACES = "Reveal.getSlides().map(Reveal.getIndices).map(({ h, v }) => [h, v ?? 0])"
 # What is over the edge, too small or too much on the slide in view.
 MEASURED = """() => {
@@ -106,16 +109,41 @@ def test_claims_are_in_and_the_end_leads_on(lesson):
 
 @EACH
 def test_its_numbers_are_those_of_the_lesson(lesson):
-    """A number in a deck's own words stands in the lesson, printed or said, perhaps with more digits."""
-    known = [value(found) for found in NUMBER.findall(spoken(lesson.number))]
-    for slide in slides_of(deck(lesson)):
+    """A number in a deck's own words stands in a lesson that it takes from, printed or said, perhaps with more digits.
+
+    What is printed as 0.73 may be said as 73 %, and the other way round.
+    """
+    text = deck(lesson)
+    lessons = {lesson.number, *re.findall(r"^```\{lesson-\w+\} (\d\d):", text, re.MULTILINE)}
+    known, shares = zip(*[numbers(spoken(number)) for number in sorted(lessons)], strict=True)
+    known, shares = [*itertools.chain(*known)], [*itertools.chain(*shares)]
+    for slide in slides_of(text):
         words = TAKEN.sub("", re.sub(r"^:::\{notes\}.*$", "", slide, flags=re.MULTILINE)).partition("\n")[2]
-        for text in NUMBER.findall(words):
-            digits = len(text.partition(".")[2])
-            near = any(abs(value(text) - one) <= 0.5000001 * 10**-digits for one in known)
-            share = any(abs(value(text) - 100 * one) <= 0.5000001 * 10**-digits for one in known)
-            part = any(abs(value(text) - one / 100) <= 0.5000001 * 10**-digits for one in known)
-            assert value(text) <= COUNTED or near or share or part, f"{heading(slide)}: {text} is not in the lesson"
+        for found in NUMBER.finditer(words):
+            said, digits = found[0], len(found[0].partition(".")[2])
+            fits = [
+                *known,
+                *(100 * one for one in known if found["share"] is not None),
+                *(one / 100 for one in shares),
+            ]
+            near = any(abs(value(said) - one) <= 0.5000001 * 10**-digits for one in fits)
+            counted = said.isdigit() and value(said) <= COUNTED
+            assert near or counted, f"{heading(slide)}: {said} is not in lesson {' or '.join(sorted(lessons))}"
+
+
+@pytest.mark.parametrize("said", ["40,321", "0.83", "60,417", "1.27"])
+def test_a_number_that_is_in_no_lesson_is_found(said, monkeypatch):
+    lesson = next(one for one in READY if one.number == "12")
+    written = deck(lesson)
+    monkeypatch.setitem(globals(), "deck", lambda _: f"{written}\n## More\n\nIt gives {said} to *river*.\n")
+    with pytest.raises(AssertionError, match="More: "):
+        test_its_numbers_are_those_of_the_lesson(lesson)
+
+
+def numbers(text):
+    """The numbers of a text; those of them that are shares in per cent."""
+    found = [(value(one[0]), one["share"] is not None) for one in NUMBER.finditer(text)]
+    return [one for one, _ in found], [one for one, share in found if share]
 
 
 def value(text):
@@ -140,6 +168,8 @@ def test_a_name_finds_one_thing_or_says_what_it_found():
     assert named.resolved("lecture", "01:households") == ("01", "households")
     with pytest.raises(named.NotFoundError, match="0 of a code cell named 'no_such'"):
         named.picture("06", "no_such")
+    with pytest.raises(named.NotFoundError, match="nothing named 'one_sentense'"):
+        named.picture("06", "one_sentense")
     with pytest.raises(named.NotFoundError, match="prints no row that begins 'nothing'"):
         named.printed("06", "claim-3", ["nothing"])
     with pytest.raises(named.NotFoundError, match=r"no slider 'none'\. It has: bank"):

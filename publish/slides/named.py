@@ -7,6 +7,7 @@ which lesson, where that is not the deck's own. A name that finds nothing, or mo
 import re
 import textwrap
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
@@ -44,6 +45,9 @@ def cell(number: str, name: str) -> NotebookNode:
     code = [one for one in cells(number) if one.cell_type == "code"]
     found = [one for one in code if name in (one.metadata.get("figure"), *tags_of(one))]
     found = found or [one for one in code if name in one.source]
+    names = [named for one in code for named in (one.metadata.get("figure", ""), *tags_of(one))]
+    if not found and (near := get_close_matches(name, names, 1)):
+        raise NotFoundError(f"Lesson {number} has nothing named {name!r}. The nearest name is {near[0]!r}.")
     return _only(found, number, name, "code cell")
 
 
