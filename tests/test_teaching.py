@@ -15,6 +15,7 @@ import pytest
 
 from attnlib.course.claims import CLAIMS
 from attnlib.course.grading import registry
+from attnlib.course.lab.chart import PATIENTS
 from attnlib.course.lessons import LESSONS
 from attnlib.course.plans import PLANS
 from publish.lessons.build import COURSE
@@ -55,6 +56,8 @@ def test_every_exercise_has_its_page_of_answers(tmp_path):
             assert f"**{one.id}**" in part or lesson == "00", "the question"
             assert one.hints[2] in part
             assert all(m.words in part for m in one.misconceptions)
+    sheet = text.partition("\n## The patients\n")[2]
+    assert all(f"| {n} | {entry.complaint} | *{entry.cause}*: " in sheet for n, entry in PATIENTS.items())
 
 
 def test_lessons_with_solutions_have_no_stub_left_and_pass_their_checks():
@@ -68,12 +71,13 @@ def test_lessons_with_solutions_have_no_stub_left_and_pass_their_checks():
 
 
 def test_a_class_in_one_table(tmp_path, capsys):
-    (tmp_path / "ada.json").write_text(json.dumps({"version": 1, "solved": ["01.1", "02.1"]}))
+    (tmp_path / "ada.json").write_text(json.dumps({"version": 1, "solved": ["01.1", "15.04"]}))
     (tmp_path / "grace.json").write_text(json.dumps({"version": 1, "solved": []}))
     collect = tool("collect_progress").main
     assert collect(str(tmp_path)) == 0
     ada, grace = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (ada["student"], ada["solved"], ada["01.1"], ada["01.2"]) == ("ada", "2", "1", "0")
+    assert (ada["15.04"], ada["15.05"], grace["15.04"]) == ("1", "0", "0"), "patients of lesson 15, too"
     assert grace["solved"] == "0"
     (tmp_path / "eve.json").write_text("{")
     assert collect(str(tmp_path)) == 1
