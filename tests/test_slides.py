@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 SLIDES = ROOT / "slides"
 READY = [lesson for lesson in LESSONS if lesson.ready]
 EACH = pytest.mark.parametrize("lesson", READY, ids=lambda lesson: lesson.number)
-TAKEN = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+TAKEN = re.compile(r"^```\{lesson-.*?^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(
     r"(?<![\w.,{^_])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(?![\w}])(?P<share>(?=[, and\d]*\s?(?:%|per\s?cent)))?"
 )

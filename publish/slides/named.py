@@ -45,9 +45,10 @@ def cell(number: str, name: str) -> NotebookNode:
     code = [one for one in cells(number) if one.cell_type == "code"]
     found = [one for one in code if name in (one.metadata.get("figure"), *tags_of(one))]
     found = found or [one for one in code if name in one.source]
-    names = [named for one in code for named in (one.metadata.get("figure", ""), *tags_of(one))]
-    if not found and (near := get_close_matches(name, names, 1)):
-        raise NotFoundError(f"Lesson {number} has nothing named {name!r}. The nearest name is {near[0]!r}.")
+    if not found:
+        names = [known for one in code for known in (one.metadata.get("figure", ""), *tags_of(one))]
+        for near in get_close_matches(name, names, 1):
+            raise NotFoundError(f"Lesson {number} has nothing named {name!r}. The nearest name is {near!r}.")
     return _only(found, number, name, "code cell")
 
 

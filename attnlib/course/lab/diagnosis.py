@@ -53,11 +53,12 @@ def _list(head: str, causes: Iterable[str]) -> None:
 
 
 def _answer(case: str, n: int, guess: str) -> str:
+    kept = f"15.{n:02}"  # one name in the progress, whether it was asked as 15.4 or as 15.04
     if guess == PATIENTS[n].cause:
-        wrong = progress_file.progress()[0].tries[f"15.{n:02}"]
-        progress_file.mark(f"15.{n:02}")
+        wrong = progress_file.progress()[0].tries[kept]
+        progress_file.mark(kept)
         return f"{case} right{_after(wrong)}: {CAUSES[guess].sentence}."
-    progress_file.tried(f"15.{n:02}")
+    progress_file.tried(kept)
     one = patient(n)
     for name, ask in EXPERIMENTS.items():
         would_find = name in CAUSES[guess].found_by
