@@ -285,3 +285,13 @@ def test_the_keys_work(built, browser):
     page.keyboard.press("Space")
     assert page.evaluate(hidden) == before - 1
     page.close()
+
+
+def test_what_answers_a_heading_comes_a_step_later(built, browser):
+    page = browser.new_page()
+    page.goto((built / "12_training_a_translator.html").as_uri())
+    page.wait_for_function("window.deckReady === true")
+    for heading, later in (("How near to its floor?", True), ("Will it get 17?", True), ("Judge whole", False)):
+        [first] = page.query_selector_all(f"section:has(> h2:text('{heading}')) > h2 + *")
+        assert ("fragment" in (first.get_attribute("class") or "")) is later
+    page.close()

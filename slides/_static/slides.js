@@ -19,10 +19,13 @@ function exchange() {
   document.documentElement.dataset.theme = kept(dark ? "light" : "dark") || (dark ? "light" : "dark");
 }
 
-// What stands below the first thing on a slide comes step by step; a title, a list and a formula's sentence stay whole.
-for (const slide of document.querySelectorAll(".slides > section > section")) {
-  const parts = [...slide.children].filter((part) => !part.matches("h1, h2, h3, aside, .fragment"));
-  for (const part of parts.slice(1)) if (!slide.querySelector("h1")) part.classList.add("fragment");
+// What stands below the first thing on a slide comes step by step, and so does the first below a heading that asks, but
+// for words and what is uncovered of itself. A title, a list and a formula's sentence stay whole.
+for (const slide of document.querySelectorAll(".slides > section > section:not(:has(h1))")) {
+  const parts = [...slide.children].filter((part) => !part.matches("h2, h3, aside, .fragment"));
+  const answers = parts[0]?.matches(".table, .output, .drawn, figure:has([data-steps=''])");
+  const asked = /\?/.test(slide.querySelector("h2, h3")?.textContent);
+  for (const part of parts.slice(answers && asked ? 0 : 1)) part.classList.add("fragment");
 }
 
 // A drawing in steps is uncovered from the left or from below; its title, at the top, stays in sight.
