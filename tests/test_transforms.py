@@ -82,6 +82,39 @@ def test_second_derivatives_in_a_batch(attend):
     torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("error:There is a performance drop")
+def test_gradients_under_vmap_are_those_of_a_loop(attend):
+    def slopes(q, k, v):
+        return torch.func.grad(lambda *x: (attend(*x) * TANGENT).sum(), argnums=(0, 1, 2))(q, k, v)
+
+    loop = [torch.stack(x) for x in zip(*[slopes(*rows) for rows in zip(Q, K, V, strict=True)], strict=True)]
+    torch.testing.assert_close(list(vmap(slopes)(Q, K, V)), loop)
+    twice = vmap(vmap(slopes, in_dims=(0, None, 0)), in_dims=(0, 0, None))(Q[None].expand(2, -1, -1, -1), K, V)
+    for i, j in product(range(2), repeat=2):
+        torch.testing.assert_close([x[i, j] for x in twice], list(slopes(Q[j], K[i], V[j])))
+
+
+@pytest.mark.filterwarnings("error:There is a performance drop")
+def test_under_vmap_each_model_has_its_own_mask_and_heads_share_keys():
+    q, k, v = DRAW(3, 2, 4, 2, 6, 8), DRAW(2, 4, 1, 6, 8, 3), DRAW(2, 4, 1, 6, 8)  # vmap's axis: first, last, none
+    mask = torch.rand(3, 2, 1, 1, 6, 6, generator=torch.Generator().manual_seed(0)) < 0.6
+
+    def slopes(q, k, v, mask):
+        run = partial(attention, mask=mask, weights=False)
+        return torch.func.grad(lambda *x: run(*x).out.square().sum(), argnums=(0, 1, 2))(q, k, v)
+
+    got = vmap(slopes, in_dims=(0, -1, None, 0))(q, k, v, mask)
+    for i in range(3):
+        torch.testing.assert_close([x[i] for x in got], list(slopes(q[i], k[..., i], v, mask[i])))
+
+
+def test_second_derivatives_in_backward_mode(attend):
+    def loss(q):
+        return attend(q, K[0], V[0]).square().sum()
+
+    torch.testing.assert_close(jacrev(torch.func.grad(loss))(Q[0]), hessian(loss)(Q[0]))
+
+
 def test_outside_of_them_numbers_are_looked_at_again():
     vmap(lambda q, k, v: attention(q, k, v).out)(Q, K, V)
     with pytest.raises(ValueError, match="q holds NaN in 24 of 48 entries"):

@@ -38,6 +38,7 @@ __all__ = [
     "readable",
     "split_rows",
     "tracing",
+    "transforms",
 ]
 
 Shape = tuple[int, ...]
@@ -217,12 +218,21 @@ def in_vmap() -> bool:
     >>> in_vmap()
     False
     """
-    torch = sys.modules.get("torch")
-    if torch is None or torch._C._functorch.peek_interpreter_stack() is None:  # in no transformation of torch.func
-        return False
-    from torch._functorch.pyfunctorch import VmapInterpreter, retrieve_all_functorch_interpreters
+    return "Vmap" in transforms()
 
-    return any(isinstance(one, VmapInterpreter) for one in retrieve_all_functorch_interpreters())
+
+def transforms() -> list[str]:
+    """Under which transformations of ``torch.func`` are we, the outermost first?
+
+    >>> transforms()
+    []
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch._C._functorch.peek_interpreter_stack() is None:
+        return []
+    from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
+
+    return [one.key().name for one in retrieve_all_functorch_interpreters()]
 
 
 def at(x: Array, places: slice | np.ndarray, axis: int) -> Array:

@@ -13,8 +13,9 @@ from torch.compiler import is_exporting
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnlib import masks
-from attnlib._base.arrays import Library, Shape, broadcast_shapes, in_vmap, is_boolean, tracing
+from attnlib._base.arrays import Library, Shape, broadcast_shapes, is_boolean, tracing, transforms
 from attnlib.core.arguments import check_numbers
+from attnlib.core.batched import batched
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,10 +35,14 @@ def fused(
 ) -> Tensor | None:
     """What `attnlib.attention` gives with the scaled dot product; None where the kernel cannot.
 
-    It turns an infinite score into NaN, has no derivative in forward mode, and is a slow loop under vmap. A mask is
-    handed over before it is broadcast, since the kernel turns each of its booleans into a number.
+    It turns an infinite score into NaN, and has a first derivative alone, and not in forward mode. A mask is handed
+    over before it is broadcast, since the kernel turns each of its booleans into a number.
     """
-    if forward_ad._current_level >= 0 or (not library.readable and not tracing() and in_vmap()):
+    around = [] if tracing() else transforms()
+    if forward_ad._current_level >= 0 or around.count("Grad") > 1:
+        return None
+    is_batched = bool(around) and not dropout and bias is None
+    if "Vmap" in around and not is_batched:
         return None
     n_q, n_k = q.shape[-2], k.shape[-2]
     if n_q < 2:  # a single query stands at the last key, and sees them all
@@ -55,15 +60,13 @@ def fused(
         kv_lead = lead[:-1]
     if allowed is not None:
         allowed = _four_axes(allowed, lead, 1 + grouped, spread=False)
-    out = scaled_dot_product_attention(
-        _four_axes(q, lead, 1 + grouped),
-        _four_axes(k, kv_lead),
-        _four_axes(v, kv_lead),
-        attn_mask=allowed,
-        dropout_p=dropout,
-        is_causal=causal,
-        enable_gqa=grouped,
-    )  # (batch, heads, n_q, d_v)
+    arrays = _four_axes(q, lead, 1 + grouped), _four_axes(k, kv_lead), _four_axes(v, kv_lead)
+    if is_batched:
+        out = batched(*arrays, allowed, causal, grouped)
+    else:  # (batch, heads, n_q, d_v)
+        out = scaled_dot_product_attention(
+            *arrays, attn_mask=allowed, dropout_p=dropout, is_causal=causal, enable_gqa=grouped
+        )
     if allowed is not None and is_exporting():  # other runtimes answer a query that nothing is left to with a mean
         out = out.where((allowed if is_boolean(allowed) else allowed > -inf).any(-1, keepdim=True), 0.0)
     if library.readable and _suspicious(out.detach() if out.requires_grad else out):
