@@ -757,13 +757,23 @@ def test_claim_51_attention_is_half_of_the_work_at_six_widths():
             layer(row[None], weights=True)
     between = whole.get_total_flops() - (apart.get_total_flops() - 6 * d * 4 * d)
     assert 2 * between == whole.get_total_flops()
+    of_layer, of_feed_forward = FlopCounterMode(display=False), FlopCounterMode(display=False)
+    with of_layer:
+        layer(x[:, : 2 * d], weights=True)
+    with of_feed_forward:
+        layer.feed_forward(x[:, : 2 * d])
+    assert (
+        2 * of_feed_forward.get_total_flops() == of_layer.get_total_flops()
+    )  # the rest: projections, and between words
 
     lesson = nbformat.read(NOTEBOOKS / "23_scaling_out.ipynb", as_version=4)
     [cell] = [cell for cell in lesson.cells if "claim-51" in cell.metadata.get("tags", ())]
     shares = np.array([re.findall(r"(\d+) %", line) for line in printed_by(cell).splitlines()[1:]], int)
     work, plain, fused = shares.T
-    assert (plain >= work).all()
-    assert (abs(fused - work) <= 15).all()
+    is_long = np.array(["1,024" in line or "4,096" in line for line in printed_by(cell).splitlines()[1:]])
+    assert (plain > work).all()
+    assert (abs(fused - work)[is_long] <= 3).all()
+    assert is_long.sum() == 4
 
 
 def test_claim_52_eleven_of_twelve_mistakes_learn_a_batch_by_heart():
