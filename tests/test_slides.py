@@ -166,8 +166,14 @@ def spoken(number):
 def test_a_name_finds_one_thing_or_says_what_it_found():
     assert named.resolved("06_self_attention", "one_sentence") == ("06", "one_sentence")
     assert named.resolved("lecture", "01:households") == ("01", "households")
-    with pytest.raises(named.NotFoundError, match="0 of a code cell named 'no_such'"):
+    with pytest.raises(named.NotFoundError, match=r"nothing named 'no_such'\. Its names are: .*one_sentence"):
         named.picture("06", "no_such")
+    with pytest.raises(
+        named.NotFoundError, match=r"nothing named 'one_sentence'\. Lesson 06 has: write 06:one_sentence"
+    ):
+        named.picture("12", "one_sentence")
+    with pytest.raises(named.NotFoundError, match="There is no lesson 66"):
+        named.picture("66", "one_sentence")
     with pytest.raises(named.NotFoundError, match="nothing named 'one_sentense'"):
         named.picture("06", "one_sentense")
     with pytest.raises(named.NotFoundError, match="prints no row that begins 'nothing'"):
@@ -183,7 +189,9 @@ def test_rows_of_a_table_are_picked_with_its_head(monkeypatch):
     whole = table._repr_html_().splitlines()
     assert named.printed("06", "x").splitlines() == whole
     assert named.printed("06", "x", ["guessing", "new"]).splitlines() == [*whole[:2], whole[4], whole[2], whole[-1]]
-    with pytest.raises(named.NotFoundError, match="prints no row that begins 'run 0'"):
+    with pytest.raises(
+        named.NotFoundError, match=r"prints no row that begins 'run 0'\. Its rows: new, new colours, guessing"
+    ):
         named.printed("06", "x", ["run 0"])
 
 

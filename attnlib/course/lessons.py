@@ -265,6 +265,8 @@ def as_markdown(abilities: Mapping[str, str]) -> str:
         rows += [
             _row(lesson, abilities.get(lesson.number, lesson.teaches)) for lesson in LESSONS if lesson.part == part
         ]
+    core, aside = (sum(kind) / 60 for kind in zip(*MINUTES.values(), strict=True))
+    rows.append(f"| | **all of it** | {core:.0f} h + {aside:.0f} h | {sum(SECONDS.values()) / 60:.0f} min |")
     return "\n".join(rows)
 
 

@@ -109,11 +109,13 @@ def _short(name: str, text: str, most: int) -> str:
 class Notes(SphinxDirective):
     """What the lecturer says, after the minutes that it takes: ``:::{notes} 2 min``."""
 
-    required_arguments = 2
+    optional_arguments = 2
     has_content = True
 
     def run(self) -> list[nodes.Node]:
         """An aside that the speaker's view shows."""
+        if len(self.arguments) != 2:
+            raise self.error("Notes say how many minutes they take: `:::{notes} 2 min`.")
         box = nodes.container()
         text = [f"*{' '.join(self.arguments)}*", "", *self.content]
         self.state.nested_parse(StringList(text), self.content_offset, box)

@@ -37,6 +37,8 @@ def resolved(deck: str, name: str) -> tuple[str, str]:
 @lru_cache(32)
 def cells(number: str) -> Sequence[NotebookNode]:
     """The cells of a lesson, as it was run."""
+    if number not in _lessons():
+        raise NotFoundError(f"There is no lesson {number}.")
     return lesson_notebook(number).cells
 
 
@@ -46,10 +48,29 @@ def cell(number: str, name: str) -> NotebookNode:
     found = [one for one in code if name in (one.metadata.get("figure"), *tags_of(one))]
     found = found or [one for one in code if name in one.source]
     if not found:
-        names = [known for one in code for known in (one.metadata.get("figure", ""), *tags_of(one))]
-        for near in get_close_matches(name, names, 1):
-            raise NotFoundError(f"Lesson {number} has nothing named {name!r}. The nearest name is {near!r}.")
+        raise NotFoundError(f"Lesson {number} has nothing named {name!r}. {_what_it_may_be(number, name)}")
     return _only(found, number, name, "code cell")
+
+
+def _what_it_may_be(number: str, name: str) -> str:
+    """A name that is near, or the lesson that has one of this name, or all figures that there are."""
+    own = _names(number)
+    if near := get_close_matches(name, own, 1):
+        return f"The nearest name is {near[0]!r}."
+    for other in _lessons():
+        if name in _names(other):
+            return f"Lesson {other} has: write {other}:{name}."
+    return f"Its names are: {', '.join(own)}."
+
+
+def _names(number: str) -> list[str]:
+    """What figures and tags of a lesson are named."""
+    code = [one for one in cells(number) if one.cell_type == "code"]
+    return [name for one in code for name in (one.metadata.get("figure"), *tags_of(one)) if name]
+
+
+def _lessons() -> list[str]:
+    return sorted(path.name[:2] for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 
 def formula(number: str, name: str) -> str:
@@ -126,4 +147,5 @@ def _rows(lines: Sequence[str], start: str, name: str) -> list[str]:
     for after in (r"\s\s|\s*[|\[]|$", ":", ""):
         if rows := [line for line, row in found if row.startswith(start) and re.match(after, row[len(start) :])]:
             return rows
-    raise NotFoundError(f"The cell of {name!r} prints no row that begins {start!r}.")
+    have = ", ".join(re.split(r"\s\s|[|\[:]", row)[0] for _, row in found)
+    raise NotFoundError(f"The cell of {name!r} prints no row that begins {start!r}. Its rows: {have}.")

@@ -19,13 +19,14 @@ function exchange() {
   document.documentElement.dataset.theme = kept(dark ? "light" : "dark") || (dark ? "light" : "dark");
 }
 
-// What stands below the first thing on a slide comes step by step, and so does the first below a heading that asks, but
-// for words and what is uncovered of itself. A title, a list and a formula's sentence stay whole.
+// What stands below the first thing on a slide comes step by step. So does the first below a claim in quotation marks,
+// and what answers a heading that asks, unless it is uncovered of itself. A title, a list and a formula's sentence stay whole.
 for (const slide of document.querySelectorAll(".slides > section > section:not(:has(h1))")) {
   const parts = [...slide.children].filter((part) => !part.matches("h2, h3, aside, .fragment"));
+  const heading = slide.querySelector("h2, h3")?.textContent ?? "";
   const answers = parts[0]?.matches(".table, .output, .drawn, figure:has([data-steps=''])");
-  const asked = /\?/.test(slide.querySelector("h2, h3")?.textContent);
-  for (const part of parts.slice(answers && asked ? 0 : 1)) part.classList.add("fragment");
+  const waits = heading.startsWith("\u201c") || (heading.includes("?") && answers);
+  for (const part of parts.slice(waits ? 0 : 1)) part.classList.add("fragment");
 }
 
 // A drawing in steps is uncovered from the left or from below; its title, at the top, stays in sight.
