@@ -762,15 +762,14 @@ def test_claim_51_attention_is_half_of_the_work_at_six_widths():
         layer(x[:, : 2 * d], weights=True)
     with of_feed_forward:
         layer.feed_forward(x[:, : 2 * d])
-    assert (
-        2 * of_feed_forward.get_total_flops() == of_layer.get_total_flops()
-    )  # the rest: projections, and between words
+    # what is not of the feed-forward network: projections, and between words
+    assert 2 * of_feed_forward.get_total_flops() == of_layer.get_total_flops()
 
     lesson = nbformat.read(NOTEBOOKS / "23_scaling_out.ipynb", as_version=4)
     [cell] = [cell for cell in lesson.cells if "claim-51" in cell.metadata.get("tags", ())]
-    shares = np.array([re.findall(r"(\d+) %", line) for line in printed_by(cell).splitlines()[1:]], int)
-    work, plain, fused = shares.T
-    is_long = np.array(["1,024" in line or "4,096" in line for line in printed_by(cell).splitlines()[1:]])
+    rows = printed_by(cell).splitlines()[1:]
+    work, plain, fused = np.array([re.findall(r"(\d+) %", row) for row in rows], int).T
+    is_long = np.array(["1,024" in row or "4,096" in row for row in rows])
     assert (plain > work).all()
     assert (abs(fused - work)[is_long] <= 3).all()
     assert is_long.sum() == 4

@@ -144,16 +144,18 @@ def shuffled() -> str:
     orders = [
         [in_another_order(text, np.random.default_rng([seed, i])) for i, text in enumerate(texts)] for seed in range(4)
     ]
-    rows = []
+    rows, found = [], {}
     payers = {f"{k}-grams": partial(by_counting, k) for k in (1, 2, 3, 6)}
     payers |= {"6-grams and page": looking_up, "GPT": by_page}
     for name, log_p in payers.items():
-        written, *mixed = (bits(log_p(some), some) for some in (texts, *orders))
+        found[name] = [log_p(some) for some in orders]
+        written = bits(log_p(texts), texts)
+        mixed = [bits(x, some) for x, some in zip(found[name], orders, strict=True)]
         rows.append((name, f"{written:.2f}", ", ".join(f"{x:.2f}" for x in mixed), f"{np.mean(mixed) - written:.2f}"))
     words = "The first fifteen pages of more than thirty words, and four times with the words shuffled. Blanks and\n"
     words += "ends of lines stay where they are."
     whole = section("Shuffled words", words, ["", "as written", "shuffled", "lost"], rows)
-    return whole + "\n" + by_kind(orders)
+    return whole + "\n" + by_kind(orders, {name: found[name] for name in ("6-grams", "GPT")})
 
 
 def in_another_order(text: str, rng: np.random.Generator) -> str:
@@ -162,31 +164,30 @@ def in_another_order(text: str, rng: np.random.Generator) -> str:
     return re.sub(r"\S+", lambda _: next(words), text)
 
 
-def by_kind(orders: Sequence[Sequence[str]]) -> str:
-    """What shuffled words cost 6-grams and the GPT, by what the page has used before and by what is frequent."""
-    most = np.bincount(trained_on()).argsort()[-100:]
-    found: dict[str, list[list[float]]] = {}
-    for texts in orders:
-        rows = [encode(TOKENIZER, [text]) for text in texts]
-        again = np.concatenate([page_matches(row, 0)[1:] for row in rows]) > 0
-        frequent = np.isin(np.concatenate([row[1:] for row in rows]), most)
-        for name, log_p in {"6-grams": by_counting(6, texts), "GPT": by_page(texts)}.items():
-            costs = found.setdefault(name, [])
-            costs.append([-log_p[(again == a) & (frequent == f)].mean() / np.log(2) for f, a in KINDS.values()])
-    rows = [
-        (name, *(", ".join(f"{x:.1f}" for x in kind) for kind in np.transpose(costs))) for name, costs in found.items()
-    ]
-    words = "The same four shufflings, bits for a token: has the page used it before, and is it one of the hundred\n"
-    words += "that are most frequent in what all have read?"
-    return section("Shuffled words by kind", words, ["", *KINDS], rows)
-
-
-KINDS = {
+KINDS = {  # a kind of token -> is it frequent, and has the page used it before?
     "rare, said before": (False, True),
     "rare, new": (False, False),
     "frequent, said before": (True, True),
     "frequent, new": (True, False),
 }
+
+
+def by_kind(orders: Sequence[Sequence[str]], found: dict[str, list[np.ndarray]]) -> str:
+    """What each order of the words costs, by what the page has used before and by what is frequent."""
+    most = np.bincount(trained_on()).argsort()[-100:]
+    masks = []
+    for texts in orders:
+        pages = [encode(TOKENIZER, [text]) for text in texts]
+        again = np.concatenate([page_matches(page, 0)[1:] for page in pages]) > 0
+        frequent = np.isin(np.concatenate([page[1:] for page in pages]), most)
+        masks.append([(frequent == f) & (again == a) for f, a in KINDS.values()])
+    rows = []
+    for name, log_p in found.items():
+        costs = [[-x[kind].mean() / np.log(2) for kind in kinds] for x, kinds in zip(log_p, masks, strict=True)]
+        rows.append((name, *(", ".join(f"{cost:.1f}" for cost in kind) for kind in np.transpose(costs))))
+    words = "The same four shufflings, bits for a token: has the page used it before, and is it one of the hundred\n"
+    words += "that are most frequent in what all have read?"
+    return section("Shuffled words by kind", words, ["", *KINDS], rows)
 
 
 def by_counting(order: int, texts: Sequence[str]) -> np.ndarray:

@@ -26,7 +26,6 @@ __all__ = [
     "at",
     "autocasts",
     "broadcast_shapes",
-    "in_vmap",
     "is_array",
     "is_boolean",
     "is_float_dtype",
@@ -209,16 +208,7 @@ def readable(x: Array) -> bool:
     if not is_torch_array(x):
         return True
     is_fake = type(x) is not sys.modules["torch"].Tensor and hasattr(x, "fake_mode")
-    return not (x.is_meta or is_fake or tracing() or in_vmap())
-
-
-def in_vmap() -> bool:
-    """Are we under torch's vmap?
-
-    >>> in_vmap()
-    False
-    """
-    return "Vmap" in transforms()
+    return not (x.is_meta or is_fake or tracing() or "Vmap" in transforms())
 
 
 def transforms() -> list[str]:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from attnlib.course.lessons import LESSONS
 from publish.notebooks import ROOT, alt_of, lesson_notebook, shown, tags_of
 
+NUMBERS = [lesson.number for lesson in LESSONS if lesson.ready]
 MOVING = ROOT / "figures" / "moving"
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
@@ -37,16 +39,15 @@ def resolved(deck: str, name: str) -> tuple[str, str]:
 @lru_cache(32)
 def cells(number: str) -> Sequence[NotebookNode]:
     """The cells of a lesson, as it was run."""
-    if number not in _lessons():
+    if number not in NUMBERS:
         raise NotFoundError(f"There is no lesson {number}.")
     return lesson_notebook(number).cells
 
 
 def cell(number: str, name: str) -> NotebookNode:
     """The one code cell that a name means."""
-    code = [one for one in cells(number) if one.cell_type == "code"]
-    found = [one for one in code if name in (one.metadata.get("figure"), *tags_of(one))]
-    found = found or [one for one in code if name in one.source]
+    found = [one for one in _code(number) if name in _names(one)]
+    found = found or [one for one in _code(number) if name in one.source]
     if not found:
         raise NotFoundError(f"Lesson {number} has nothing named {name!r}. {_what_it_may_be(number, name)}")
     return _only(found, number, name, "code cell")
@@ -54,23 +55,22 @@ def cell(number: str, name: str) -> NotebookNode:
 
 def _what_it_may_be(number: str, name: str) -> str:
     """A name that is near, or the lesson that has one of this name, or all figures that there are."""
-    own = _names(number)
+    own = [known for one in _code(number) for known in _names(one)]
     if near := get_close_matches(name, own, 1):
         return f"The nearest name is {near[0]!r}."
-    for other in _lessons():
-        if name in _names(other):
+    for other in NUMBERS:
+        if any(name in _names(one) for one in _code(other)):
             return f"Lesson {other} has: write {other}:{name}."
     return f"Its names are: {', '.join(own)}."
 
 
-def _names(number: str) -> list[str]:
-    """What figures and tags of a lesson are named."""
-    code = [one for one in cells(number) if one.cell_type == "code"]
-    return [name for one in code for name in (one.metadata.get("figure"), *tags_of(one)) if name]
+def _code(number: str) -> list[NotebookNode]:
+    return [one for one in cells(number) if one.cell_type == "code"]
 
 
-def _lessons() -> list[str]:
-    return sorted(path.name[:2] for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+def _names(one: NotebookNode) -> list[str]:
+    """The names of a cell: its figure's, and its tags."""
+    return [name for name in (one.metadata.get("figure"), *tags_of(one)) if name]
 
 
 def formula(number: str, name: str) -> str:
