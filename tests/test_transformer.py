@@ -236,14 +236,16 @@ def test_swiglu_is_its_equation():
     assert set(ACTIVATIONS) == {"relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "swiglu", "geglu"}
 
 
-@pytest.mark.parametrize("attention", [None, 0.0, 0.2])
-def test_weights_may_have_a_dropout_of_their_own(attention):
-    model = Transformer(_config(dropout=0.3, attention_dropout=attention))
-    parts = list(model.modules())
-    assert {part.dropout for part in parts if isinstance(part, MultiHeadAttention)} == {
-        0.3 if attention is None else attention
+@pytest.mark.parametrize("own", [None, 0.0, 0.2])
+@pytest.mark.parametrize("name", ["attention_dropout", "activation_dropout"])
+def test_weights_and_hidden_layers_may_have_a_dropout_of_their_own(name, own):
+    parts = list(Transformer(_config(dropout=0.3, **{name: own})).modules())
+    shares = {
+        "attention_dropout": {part.dropout for part in parts if isinstance(part, MultiHeadAttention)},
+        "activation_dropout": {part.drop.p for part in parts if isinstance(part, FeedForward)},
+        "dropout": {part.drop.p for part in parts if isinstance(part, Residual)},
     }
-    assert {part.p for part in parts if isinstance(part, nn.Dropout)} == {0.3}
+    assert shares == {key: {0.3} for key in shares} | {name: {0.3 if own is None else own}}
 
 
 def _config(**options):
@@ -263,6 +265,11 @@ def _config(**options):
             lambda: _config(attention_dropout=1.0),
             ValueError,
             "attention_dropout must be at least 0 and below 1; got 1",
+        ),
+        (
+            lambda: _config(activation_dropout="0.1"),
+            TypeError,
+            "activation_dropout must be a number; got str",
         ),
         (lambda: EncoderLayer(8, 2, 16, attention_dropout=-1), ValueError, "attention_dropout must be at least 0"),
         (lambda: EncoderLayer(8, 2, 16)(torch.ones(3, 7)), ValueError, r"x must have shape \(..., n, d_model = 8\)"),

@@ -27,11 +27,11 @@ class TransformerConfig:
     ``tie`` says which tables are one: "none", the two "inputs", the target's embedding and the "output", or "all"
     three. ``position`` is one of none, sinusoidal, learned, relative, alibi, rotary; ``norm`` "layer" or "rms", with
     ``eps``; ``activation`` relu, gelu, gelu_tanh, silu, swiglu or geglu; ``score`` "scaled_dot" or "dot".
-    ``dropout`` is the share of a row's numbers that training drops, ``attention_dropout`` that of the weights, the
-    same unless given. ``scale_embeddings`` multiplies embeddings by the root of ``d_model``, ``scale_logits`` divides
-    by it what the output's table is multiplied with, ``norm_embeddings`` normalises embeddings, ``final_norm`` is a
-    normalisation after the last layer (of a pre-norm model unless given). ``n_buckets`` and ``max_distance`` are those
-    of relative positions.
+    ``dropout`` is the share of a row's numbers that training drops, ``attention_dropout`` that of the weights,
+    ``activation_dropout`` that of the feed-forward's hidden layer, the same unless given. ``scale_embeddings``
+    multiplies embeddings by the root of ``d_model``, ``scale_logits`` divides by it what the output's table is
+    multiplied with, ``norm_embeddings`` normalises embeddings, ``final_norm`` is a normalisation after the last layer
+    (of a pre-norm model unless given). ``n_buckets`` and ``max_distance`` are those of relative positions.
 
     Raises ``ValueError`` for a size below one, heads that do not divide ``d_model``, an unknown word, a special token
     outside the vocabulary, or one table for two vocabularies.
@@ -51,6 +51,7 @@ class TransformerConfig:
     d_ff: int = 0
     dropout: float = 0.0
     attention_dropout: float | None = None
+    activation_dropout: float | None = None
     activation: str = "relu"
     norm: str = "layer"
     eps: float = 1e-5
@@ -83,8 +84,9 @@ class TransformerConfig:
         if self.n_kv_heads is not None:
             check_sizes(self, "n_kv_heads")
             check_divides(self, n_kv_heads="n_heads")
-        if self.attention_dropout is not None:
-            check_share("attention_dropout", self.attention_dropout)
+        for name in ("attention_dropout", "activation_dropout"):
+            if getattr(self, name) is not None:
+                check_share(name, getattr(self, name))
         check_choices(self, activation=ACTIVATIONS, norm=NORMS, position=KINDS, tie=TIES, score=SCORES)
         if self.tie in ("all", "inputs") and self.n_source != self.n_target:
             raise ValueError(f'tie="{self.tie}" needs one vocabulary; got {self.n_source} and {self.n_target} tokens')
@@ -99,5 +101,6 @@ class TransformerConfig:
     def layer(self) -> dict[str, Any]:
         """The options of a layer."""
         names = ("d_model", "n_heads", "d_head", "n_kv_heads", "d_ff", "activation", "norm", "eps", "norm_first")
-        options = {name: getattr(self, name) for name in (*names, "dropout", "attention_dropout", "bias")}
+        names += ("dropout", "attention_dropout", "activation_dropout", "bias")
+        options = {name: getattr(self, name) for name in names}
         return options | {"score": SCORES[self.score]}

@@ -84,6 +84,7 @@ class _Layer(nn.Module):
         eps: float = 1e-5,
         dropout: float = 0.0,
         attention_dropout: float | None = None,
+        activation_dropout: float | None = None,
         bias: bool = True,
         score: Callable[[Tensor, Tensor], Tensor] = scaled_dot,
     ) -> None:
@@ -95,11 +96,15 @@ class _Layer(nn.Module):
         if attention_dropout is not None:
             check_share("attention_dropout", attention_dropout)
             heads["dropout"] = attention_dropout
+        hidden = {"activation": activation, "bias": bias, "dropout": dropout}
+        if activation_dropout is not None:
+            check_share("activation_dropout", activation_dropout)
+            hidden["dropout"] = activation_dropout
         around = {"norm": norm, "norm_first": norm_first, "dropout": dropout, "eps": eps}
         self.self_attention = MultiHeadAttention(d_model, n_heads, **heads)
         if self.crosses:
             self.cross_attention = MultiHeadAttention(d_model, n_heads, **heads)
-        self.feed_forward = FeedForward(d_model, d_ff, activation=activation, dropout=dropout, bias=bias)
+        self.feed_forward = FeedForward(d_model, d_ff, **hidden)
         self.self_attention_residual = Residual(d_model, **around)
         if self.crosses:
             self.cross_attention_residual = Residual(d_model, **around)
@@ -135,8 +140,8 @@ class EncoderLayer(_Layer):
 
     ``d_model`` is the size of a row, ``d_ff`` that of the network's hidden layer; ``n_heads``, ``d_head``,
     ``n_kv_heads`` and ``score`` are those of `MultiHeadAttention`, ``activation`` that of `FeedForward`, ``norm``,
-    ``norm_first``, ``dropout`` and ``eps`` those of `Residual`. ``attention_dropout`` is that of the weights, as
-    ``dropout`` unless given.
+    ``norm_first``, ``dropout`` and ``eps`` those of `Residual`. ``attention_dropout`` is that of the weights and
+    ``activation_dropout`` that of the hidden layer, both as ``dropout`` unless given.
 
     Raises as these three.
 

@@ -42,7 +42,8 @@ def smoothed_cross_entropy(
             f"logits must be (batch, n, n_tokens) for a target (batch, n); got {tuple(logits.shape)} and "
             f"{tuple(target.shape)}"
         )
-    total = cross_entropy(logits.mT, target, ignore_index=pad, label_smoothing=smoothing, reduction="sum")
+    rows = logits.flatten(0, 1)  # (tokens, n_tokens): with the vocabulary last it takes half the time
+    total = cross_entropy(rows, target.flatten(), ignore_index=pad, label_smoothing=smoothing, reduction="sum")
     return total, int((target != pad).sum())
 
 

@@ -31,7 +31,7 @@ __all__ = ["loss", "recipe", "translate", "translator"]
 N_MAX, TOGETHER = 32, 64  # tokens that are written for lists of words; strings that are translated in one batch
 BEAMS, PENALTY = 4, 1.5  # where pieces of words are written; with 1 the texts of small models end too early
 OF_PIECES = {"tie": "all", "d_model": 128, "n_encoder_layers": 3, "n_decoder_layers": 3}
-OF_PIECES |= {"dropout": 0.1, "attention_dropout": 0.0}
+OF_PIECES |= {"dropout": 0.1, "attention_dropout": 0.0, "activation_dropout": 0.0}
 
 
 def translator(corpus: Corpus, *, seed: int = 0, **options: Any) -> Transformer:
