@@ -33,6 +33,7 @@ def test_works_stand_after_lessons_that_there_are():
     assert all(page.count(f"*{title}*") == 1 for title in addresses())
     with_year = [line for line in page.splitlines() if re.match(r"- [^\[*]+, \[?\*.+, (1[89]|20)\d\d", line)]
     assert len(with_year) > 0.95 * len(addresses())
+    assert not re.findall(r"^- \[?\*(?!after it)", page, re.MULTILINE), "a work without its authors"
 
 
 def test_a_work_stands_after_the_last_lesson_that_prepares_it():

@@ -68,8 +68,8 @@ PLANS = (
     ),
     Plan(
         "A semester",
-        "Fifteen meetings of ninety minutes, and an afternoon for lesson 15: a deck, then the notebook; students "
-        "report on what is left out.",
+        "Fifteen meetings of ninety minutes, and an afternoon for lesson 15: each time a deck, then the "
+        "notebook; students report on what is left out.",
         (
             Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
             Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
@@ -91,8 +91,8 @@ PLANS = (
                 ("15",),
                 52,
                 "Three hours. Patient 2 together, then pairs with three patients each, by lot; last the figure of all "
-                "experiments, which is a key. The excursion at the end says how long each part takes, and what a "
-                "pair hands in.",
+                "experiments, which is the answer key. The excursion at the end says how long each part takes, and "
+                "what a pair hands in.",
             ),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 2,743 pairs give, and what they do not."),
@@ -120,7 +120,7 @@ def as_markdown(decks: Mapping[str, tuple[int, int]] | None = None) -> str:
 
 def _plan(plan: Plan, decks: Mapping[str, tuple[int, int]]) -> str:
     head = [
-        "| | lessons | reader's minutes | slides, minutes | vote at the start | |",
+        "| | lessons | reader's minutes | slides, their minutes | vote at the start | advice |",
         "| ---: | --- | ---: | ---: | --- | --- |",
     ]
     rows = [_row(number, lecture, decks) for number, lecture in enumerate(plan.lectures, 1)]
@@ -140,9 +140,10 @@ def _row(number: int, lecture: Lecture, decks: Mapping[str, tuple[int, int]]) ->
 _HEAD = """\
 # Teaching with it
 
-Minutes are for reading, running the cells and a first try at each exercise. Anyone who works through all exercises
-of a lesson should add about half an hour to it, as one reader estimated for lesson 10. Before each meeting the room
-votes on a sentence of the [ledger](CLAIMS.md): true, false, or it depends. The lesson settles it."""
+A reader's minutes are for reading, running the cells and a first try at each exercise. Working out all exercises of a
+lesson takes a quarter to half an hour more, as readers estimated. Slides are counted for whole decks, often more than
+a meeting has room for: choose from them. Before each meeting the room votes on a sentence of the [ledger](CLAIMS.md):
+true, false, or it depends. The lesson settles it."""
 
 _TAIL = """\
 ## In the room
@@ -150,7 +151,7 @@ _TAIL = """\
 - **Decks**: `make slides` makes one for each lesson, with notes and minutes for the speaker. They are Markdown files
   in [slides](../slides/README.md): change what you like.
 - **Answers**: `make answers` writes every exercise with its hints, its solution and the wrong answers that the check
-  recognises into `answers/`, which git does not track. Students have the same behind `hint` and `solution`.
+  recognises into `answers/`, which git does not track. Students see hints and solutions with `hint` and `solution`.
 - **Progress**: students send what `progress(export="ada.json")` writes.
   `make progress FROM=folder` prints a table of who has solved what, as CSV. The file is theirs and can be edited:
   it shows where a class is stuck, and is no basis for marks.

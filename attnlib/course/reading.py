@@ -60,8 +60,8 @@ def as_markdown(quoted: Mapping[str, Mapping[str, tuple[str, str]]]) -> str:
 HEAD = """\
 # Reading map
 
-What can be read after which lesson: the works that a lesson is made of, and some that the course leaves out, each \
-after the last of the lessons that prepare it.
+What to read after which lesson: the works that a lesson quotes, each under the first that does, and (*after it*) \
+some that no lesson quotes, each under the last that prepares it.
 """
 
 
@@ -70,5 +70,5 @@ def _linked(title: str, address: str) -> str:
 
 
 def _with(work: Further) -> str:
-    others = " and ".join(work.lessons[:-1])
-    return f" (with lesson {others})" if others else ""
+    *others, _ = work.lessons
+    return f" (with lesson{'s' * (len(others) > 1)} {' and '.join(others)})" if others else ""

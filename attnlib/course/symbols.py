@@ -73,10 +73,10 @@ def as_markdown() -> str:
 HEAD = """\
 # Symbols and terms
 
-What a thing is called in formulas, in code, in English and in Chinese, and the lesson that says first what it is. \
+What a thing is called in formulas, in code, in English and in Chinese, and the lesson that first says what it is. \
 A token is a row: shapes are those of one sentence or, where they begin with `batch`, of several. Any axes may stand \
-before them in `attnlib.attention`. In code a name in brackets is an argument. The terms stand in Chinese \
-too, because many who read about attention learned it in that language, where one term has several translations.
+before them in `attnlib.attention`. In code a name in brackets is an argument. Chinese is here \
+because many learned about attention in that language, where one term has several translations.
 """
 COLUMNS = ("| symbol | English | 中文 | shape | in code | lesson |", "| --- | --- | --- | --- | --- | --- |")
 FOOT = """\

@@ -11,7 +11,7 @@ REFERENCES = "## Where this comes from"
 # The title of a work, with or without the link that it already has.
 WORK = re.compile(r"\[?\*(?P<title>[^*\n]+)\*(?:\]\([^)\s]*\))?")
 # What stands before and after it: ": A. Vaswani and others, [*…" and ", NeurIPS 2017, section 3; …".
-NAME = r"(?:[^\W\d_a-z]\.[- ]?)+(?:[a-z]+ )*[^\W\d_a-z][\w’'-]+"
+NAME = r"(?:[^\W\d_a-z]\.[- ]?)+(?:(?:De|[a-z]+) )*[^\W\d_a-z][\w’'-]+"
 AUTHORS = re.compile(rf"({NAME}(?:(?:,? and |, ){NAME})*(?: and others)?),? $")
 YEAR = re.compile(r"(?:, arXiv \d{4}\.\d{5})?[^;.\[]*?\b(1[89]\d\d|20\d\d)\b")
 # "Needs: lessons 07, 08. Needed for: lesson 11." at the top, up to the end of its line.
