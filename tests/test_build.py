@@ -122,7 +122,10 @@ def test_a_failing_cell_is_named_and_nothing_is_written(course, line, capsys):
     assert contents(course) == before
 
 
-@pytest.mark.parametrize(("message", "tries"), [("Kernel died before replying to x", 3), ("No such kernel", 1)])
+@pytest.mark.parametrize(
+    ("message", "tries"),
+    [("Kernel died before replying to x", 3), ("Kernel didn't respond in 60 seconds", 3), ("No such kernel", 1)],
+)
 def test_a_kernel_without_a_port_is_started_again(message, tries):
     calls = []
 

@@ -1,6 +1,7 @@
 """Running a notebook in the same surroundings everywhere, keeping what is worth it, and telling two runs apart."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import wraps
@@ -56,7 +57,7 @@ class Client(NotebookClient):
 
 
 def patient(start: Callable[..., T]) -> Callable[..., T]:
-    """Let a kernel start again if another program took one of its ports meanwhile: mere chance."""
+    """Let a kernel start again that did not: another program took one of its ports, or kept it from answering."""
 
     @wraps(start)
     def starting(*args: object, **kwargs: object) -> T:
@@ -64,7 +65,7 @@ def patient(start: Callable[..., T]) -> Callable[..., T]:
             try:
                 return start(*args, **kwargs)
             except RuntimeError as error:
-                if "died before replying" not in str(error):
+                if not re.search("died before replying|didn't respond", str(error)):
                     raise
         return start(*args, **kwargs)
 
