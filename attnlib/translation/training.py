@@ -56,11 +56,11 @@ def train_translator(
     A run that was interrupted, or killed, goes on when it is called again, exactly as it would have gone. The other
     options are those of `attnlib.training.fit` and `recipe`.
 
-    Measured with two seeds on 5,400 pairs of English and French texts of programs, 1,400 steps on one thread, six
-    minutes of a processor, the last weights, on 500 others: BLEU 33.8 and 34.6, chrF 50.3 and 50.8 with four beams,
-    32.2 and 31.5, 48.4 and 47.8 with one. With dropout in the hidden layers too, 31.8 and 32.7, 48.6 and 49.8 with
-    four. A Marian of equal size from scratch, in a plain loop over the same batches, had 32.6 and 50.4 with four beams
-    and an ``lr`` of 2e-3, from the second seed; from the first it learned next to nothing.
+    Measured with seeds 0 and 1 on 5,400 pairs of English and French texts of programs, 1,400 steps on one thread, six
+    minutes of a processor, the last weights, on 500 others: BLEU 34.6 and 33.8, chrF 50.8 and 50.3 with four beams,
+    31.5 and 32.2, 47.8 and 48.4 with one. With dropout in the hidden layers too, 32.7 and 31.8, 49.8 and 48.6 with
+    four. A Marian of equal size from scratch, in a plain loop over the same batches with an ``lr`` of 2e-3, had BLEU
+    32.6 and chrF 50.4 with four beams from seed 0; from seed 1 it learned next to nothing.
 
     Raises ``TypeError`` when ``corpus`` is not of strings, ``ValueError`` when ``folder`` holds a run on others;
     otherwise as `attnlib.training.fit`.
