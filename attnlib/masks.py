@@ -12,7 +12,15 @@ from math import inf
 from operator import and_
 from typing import TYPE_CHECKING
 
-from attnlib._base.arrays import Array, broadcast_shapes, is_array, is_floating, is_torch, namespace
+from attnlib._base.arrays import (
+    Array,
+    broadcast_shapes,
+    is_array,
+    is_floating,
+    is_torch,
+    library_name,
+    namespace,
+)
 from attnlib._base.checks import check_array, check_at_least_one, check_boolean, check_size
 from attnlib.patterns import Band, BigBird, Pattern
 
@@ -146,6 +154,9 @@ def combine(*masks: Bool[Array, ...] | Pattern | None) -> Bool[Array, ...] | Pat
     given = {f"masks[{i}]": mask for i, mask in enumerate(masks) if mask is not None}
     for name, mask in given.items():
         check_boolean(name, mask)
+    if len({is_torch(mask) for mask in given.values()}) > 1:
+        got = ", ".join(f"{name} of {library_name(mask)}" for name, mask in given.items())
+        raise TypeError(f"masks must come from one library; got {got}")
     try:
         broadcast_shapes(*(mask.shape for mask in given.values()))
     except ValueError:

@@ -17,7 +17,16 @@ from math import inf
 from operator import add
 from typing import TYPE_CHECKING
 
-from attnlib._base.arrays import Array, Library, is_array, library_of, namespace
+from attnlib._base.arrays import (
+    Array,
+    Library,
+    is_array,
+    is_floating,
+    is_torch,
+    library_name,
+    library_of,
+    namespace,
+)
 from attnlib._base.checks import check_pair, check_positive, check_weight
 from attnlib.patterns import Pattern
 
@@ -198,6 +207,9 @@ def masked_scores(
     if getattr(scores, "shape", ())[-2:] != (n_q, n_k):
         got = tuple(scores.shape) if is_array(scores) else type(scores).__name__
         raise ValueError(f"score must return shape (..., n_q, n_k) = (..., {n_q}, {n_k}); got {got}")
+    if not hasattr(score, "unchecked") and not (is_floating(scores) and is_torch(scores) == is_torch(q)):
+        got = f"{library_name(scores)} of dtype {scores.dtype}"
+        raise TypeError(f"score must return floating-point numbers of {library_name(q)}; got {got}")
     if bias is not None:
         hidden = bias == -inf  # beside a score of plus infinity, a sum would be NaN
         scores = xp.where(hidden, bias, scores + xp.where(hidden, xp.zeros_like(bias), bias))

@@ -364,6 +364,28 @@ def test_a_bad_bias_or_dropout_is_named(options, error, words):
         attention(*_with_bias()[:3], **options)
 
 
+@pytest.mark.parametrize("shape", [(), (6,)])
+def test_a_mask_or_a_bias_without_queries_is_one_for_all(shape):
+    q, k, v, bias = (torch.tensor(x).reshape(-1, *x.shape[-2:])[0] for x in _with_bias())
+    mask = torch.arange(6) < 4 if shape else torch.tensor(True)
+    for options in ({"mask": mask}, {"bias": bias[0] if shape else bias[0, 0]}):
+        fused = attention(q, k, v, **options, weights=False)
+        torch.testing.assert_close(fused.out, attention(q, k, v, **options).out)
+
+
+@pytest.mark.parametrize(
+    ("made", "got"),
+    [
+        (lambda q, k: torch.zeros(4, 6), "torch of dtype torch.float32"),
+        (lambda q, k: np.ones((4, 6), bool), "NumPy of dtype bool"),
+        (lambda q, k: np.ones((4, 6), complex), "NumPy of dtype complex128"),
+    ],
+)
+def test_a_score_of_other_numbers_is_named(made, got):
+    with pytest.raises(TypeError, match=f"score must return floating-point numbers of NumPy; got {got}"):
+        attention(np.zeros((4, 3)), np.zeros((6, 3)), np.zeros((6, 2)), score=made)
+
+
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_minus_infinity_hides_whatever_the_score():
     q, k = np.full((1, 1), 1e200), np.full((2, 1), 1e200)
@@ -579,6 +601,18 @@ def test_shapes_come_out_where_there_are_no_numbers():
     assert shapes("meta") == {(2, 5, 8)}
     with FakeTensorMode():
         assert shapes("cpu") == {(2, 5, 8)}
+
+
+def test_what_is_written_has_a_shape_where_there_are_no_numbers():
+    from attnlib.models import GPT, GPTConfig
+    from attnlib.nn import Transformer, TransformerConfig
+
+    with torch.device("meta"):
+        tokens = torch.zeros(2, 4, dtype=torch.long)
+        gpt = GPT(GPTConfig(n_tokens=9, n_max=8, d_model=8, n_heads=2, n_layers=1, pad=0)).eval()
+        translator = Transformer(TransformerConfig(n_source=9, n_target=9, d_model=8, n_heads=2)).eval()
+    for model in (gpt, translator):
+        assert model.step(tokens[:, -1:], model.prefill(tokens, 4)).shape == (2, 1, 9)
 
 
 @pytest.mark.parametrize("to", [np.asarray, torch.as_tensor], ids=["NumPy", "torch"])

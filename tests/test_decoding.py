@@ -12,6 +12,7 @@ from test_transformer import _bart, _from_bart
 from torch import nn
 
 from attnlib.decoding import beam, greedy, probabilities, sample, stream
+from attnlib.decoding.sampling import likeliest
 from attnlib.nn import Seq2Seq, Transformer, TransformerConfig
 
 POSITIONS = ["none", "sinusoidal", "learned", "relative", "alibi", "rotary"]
@@ -393,6 +394,11 @@ def test_top_p_of_one_keeps_every_token_and_small_ones_add_up():
     assert (probabilities(logits, top_p=1.0) > 0).all()
     kept = (probabilities(torch.zeros(5000, dtype=torch.bfloat16), top_p=0.5) > 0).sum()
     assert abs(kept - 2500) <= 1
+
+
+def test_logits_for_no_token_are_named():
+    with pytest.raises(ValueError, match=r"logits must be for at least one token; got shape \(2, 0\)"):
+        likeliest(torch.zeros(2, 0))
 
 
 @pytest.mark.parametrize("write", [greedy, beam])

@@ -431,7 +431,8 @@ def test_a_way_that_leads_nowhere_is_not_drawn(links):
 
 def test_a_map_frames_cells_and_calls_no_axis_a_query_where_nothing_asks():
     same = [(i, i) for i in range(3)]
-    picture = plotting.weight_map(np.ones((3, 3)), title="Same", labels=("a", "b"), rows_ask=None, framed=same)
+    ones = torch.ones(3, 3, requires_grad=True)  # as a model in training has them
+    picture = plotting.weight_map(ones, title="Same", labels=("a", "b"), rows_ask=None, framed=same)
     [ax, *_] = picture.figure.axes
     assert [patch.get_xy() for patch in ax.patches] == [(i - 0.5, i - 0.5) for i in range(3)]
     assert ax.xaxis.label.get_color() == ax.yaxis.label.get_color() == INK

@@ -126,9 +126,18 @@ def test_padding_is_that_of_hugging_face_and_is_kept(pad, tmp_path):
     assert GPT2LMHeadModel.from_pretrained(tmp_path).config.pad_token_id == pad
 
 
+def test_the_end_alone_begins_a_text_though_it_is_the_padding_too():
+    theirs = gpt2(pad_token_id=0)
+    tokens = torch.zeros(2, 1, dtype=torch.long)
+    wanted = theirs.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=8, do_sample=False)[:, 1:]
+    assert torch.equal(decoding.greedy(GPT.from_huggingface(theirs), tokens, 8), wanted)
+
+
 def test_what_cannot_be_published_or_taken_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"activation must be one that GPT-2 has, .*; got swiglu"):
         GPT(GPTConfig(**SMALL, activation="swiglu")).save_published(tmp_path)
+    with pytest.raises(ValueError, match=r"dtype must be one of floating-point numbers; got torch\.int64"):
+        GPT(GPTConfig(**SMALL)).save_published(tmp_path, dtype=torch.int64)
     several = gpt2()
     several.config.eos_token_id = [0, 7]
     with pytest.raises(ValueError, match=r"eos_token_id must be one token, .*; got \[0, 7\]"):

@@ -253,6 +253,7 @@ def test_a_heavy_key_far_away_is_not_left_out():
         ([1.0, 2.0], r"sample_weight must be one number for each row, of shape \(3,\); got shape \(2,\)"),
         ([0.0, 0.0, 3.0], "sample_weight must be positive for at least 2 of 3 rows; got zero for 2"),
         ("heavy", "sample_weight must be numbers, one for each row; got 'heavy'"),
+        ([1.0, 2.0, 3j], "sample_weight must be numbers, one for each row; got"),
     ],
 )
 def test_bad_weights_are_named(weight, words):

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import StringIO
 
@@ -19,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
 from attnlib import tasks
-from attnlib.training import History, fit, load, noam, save, warmup_cosine
+from attnlib.training import History, fit, load, noam, save, warmup_cosine, weights
 
 
 class Tied(nn.Module):
@@ -227,6 +228,30 @@ def test_a_flipped_bit_on_disk_is_refused(tmp_path):
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"a\.safetensors must hold what was written; its checksum is .*damaged"):
         load(Tied(), path)
+
+
+def test_a_changed_word_beside_the_numbers_is_refused(tmp_path):
+    path = tmp_path / "a.safetensors"
+    weights.write(path, {"a": torch.ones(2)}, {"lr": "0.01"})
+    assert weights.read(path)[1] == {"lr": "0.01"}
+    path.write_bytes(path.read_bytes().replace(b"0.01", b"0.11"))
+    with pytest.raises(ValueError, match=r"a\.safetensors must hold what was written; its checksum is .*damaged"):
+        weights.read(path)
+
+
+def test_weights_that_are_not_numbers_come_back(tmp_path):
+    broken = Tied()
+    broken.embed.weight.data[0, 0] = torch.nan
+    save(broken, tmp_path / "a.safetensors")
+    assert load(Tied(), tmp_path / "a.safetensors").embed.weight[0, 0].isnan()
+
+
+def test_threads_that_write_to_one_place_leave_one_whole_file(tmp_path):
+    path, model = tmp_path / "a.safetensors", nn.Linear(300, 300)
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda _: save(model, path), range(30)))
+    assert bytes_of(load(nn.Linear(300, 300), path)) == bytes_of(model)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_interruption_while_a_metric_is_looked_at_loses_nothing(tmp_path):

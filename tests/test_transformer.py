@@ -261,6 +261,9 @@ def _config(**options):
         (lambda: _config(norm="batch"), ValueError, "norm must be one of 'layer', 'rms'; got 'batch'"),
         (lambda: _config(tie="all", n_source=8), ValueError, 'tie="all" needs one vocabulary; got 8 and 9'),
         (lambda: _config(n_target=2), ValueError, "end must be a token below n_target = 2; got 2"),
+        (lambda: _config(pad=0.5), TypeError, "pad must be an integer; got float"),
+        (lambda: _config(bias="False"), TypeError, "bias must be True or False; got 'False'"),
+        (lambda: _config(d_model=None), TypeError, "d_model must be an integer; got NoneType"),
         (
             lambda: _config(attention_dropout=1.0),
             ValueError,

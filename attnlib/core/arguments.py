@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib._base.arrays import Array, Library, broadcast_shapes, is_float_dtype, is_torch, library_of
+from attnlib._base.arrays import (
+    Array,
+    Library,
+    broadcast_shapes,
+    is_float_dtype,
+    is_torch,
+    library_name,
+    library_of,
+)
 from attnlib._base.checks import (
     check_at_least_one,
     check_broadcast,
@@ -72,7 +80,7 @@ def check_arguments(
     if dropout != 0.0 or type(dropout) is bool:
         check_share("dropout", dropout)
         if not is_torch(q):
-            raise TypeError("dropout needs torch tensors; got NumPy arrays")
+            raise TypeError(f"dropout needs torch tensors; got arrays of {library_name(q)}")
     if block is not None and check_at_least_one("block", block) and weights:
         raise ValueError("weights must be False with block, which never holds them all; got True")
     return library

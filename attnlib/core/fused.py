@@ -95,7 +95,7 @@ def _four_axes(x: Tensor, lead: Shape, heads: int = 1, *, spread: bool = True) -
     if heads == 1 and len(lead) == 2 and x.ndim == 4 and (not spread or x.shape[:-2] == lead):
         return x
     if not lead:
-        return x.expand(1, 1, -1, -1)
+        return x[(None,) * (4 - x.ndim)]
     cut = max(len(lead) - heads, 0)
     batch, own = lead[:cut], lead[cut:]
     if x.ndim != len(lead) + 2 or x.shape[:-2] != lead:  # in this order: sizes of other axes say nothing of a batch

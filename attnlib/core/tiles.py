@@ -52,7 +52,8 @@ def without_weights(
             return out
     check_numbers(q, k, v, library)
     options = {"score": score, "mask": mask, "causal": causal, "bias": bias, "dropout": dropout, "library": library}
-    out = blockwise(q, k, v, block=block, **options)
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows is taken again, below
+        out = blockwise(q, k, v, block=block, **options)
     if not library.readable or library.xp.all(library.xp.isfinite(out)):
         return out
     if block is None:  # a sum of large values

@@ -50,6 +50,8 @@ class Corpus:
         >>> Corpus.of_pairs([(["guten", "tag"], ["good", "day"]), (["guten", "abend"], ["good", "evening"])])
         Corpus of 2 examples and 0 held out; 7 source and 7 target tokens
         """
+        if not isinstance(pairs, Iterable):
+            raise TypeError(f"pairs must be a list of pairs; got {type(pairs).__name__}")
         pairs = list(pairs)
         for i, pair in enumerate(pairs):
             _check_pair(pair, i, pairs[0])

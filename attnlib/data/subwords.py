@@ -54,7 +54,7 @@ class BytePairs:
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
-            vocab_size=n_tokens - FIRST,
+            vocab_size=min(n_tokens - FIRST, N_BYTES + 4 * sum(map(len, texts))),  # more pieces there cannot be
             min_frequency=2,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,

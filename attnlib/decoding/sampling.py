@@ -81,6 +81,8 @@ def check_logits(logits: Float[Tensor, "... vocabulary"]) -> Float[Tensor, ...]:
     >>> check_logits(torch.tensor([[0.0, -torch.inf]]))
     tensor([0.])
     """
+    if logits.shape[-1] == 0:
+        raise ValueError(f"logits must be for at least one token; got shape {tuple(logits.shape)}")
     top = logits.amax(-1)
     if not top.isfinite().all():
         raise ValueError(f"logits must have a finite maximum in each row; got {top[~top.isfinite()][0]:g}")

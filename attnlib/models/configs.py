@@ -41,6 +41,7 @@ class GPTConfig:
     pad: int | None = None
 
     def __post_init__(self) -> None:
+        check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model)
         check_sizes(self, "n_tokens", "n_max", "d_model", "n_heads", "n_layers", "d_ff")
         check_divides(self, n_heads="d_model")
@@ -88,6 +89,7 @@ class BERTConfig:
     pad: int = 0
 
     def __post_init__(self) -> None:
+        check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model, d_embedding=self.d_model)
         if self.d_embedding != self.d_model:
             object.__setattr__(self, "widens", True)

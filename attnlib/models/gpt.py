@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._base.checks import no_generate
+from attnlib._base.arrays import readable
+from attnlib._base.checks import check_size, no_generate
 from attnlib._base.renamed import RenamedWeights, moved, renamed
 from attnlib.models.configs import GPTConfig
 from attnlib.models.loading import FromHuggingFace
@@ -111,15 +112,14 @@ class GPT(FromHuggingFace, RenamedWeights, nn.Module):
         """Read a text but for its last token, which `step` takes first, and make room for ``n_max`` more tokens.
 
         Texts of different lengths are filled up *before* them, with ``config.pad``. It may be the end too, as it is
-        for GPT-2: behind the first other token it is a token like any.
+        for GPT-2: behind the first other token, and at the last place, it is a token like any.
 
         Raises as `forward`, and ``ValueError`` when the text and ``n_max`` exceed ``config.n_max``.
         """
-        self._check(source, n_new=n_max - 1)
+        self._check(source, n_new=check_size("n_max", n_max) - 1)
         batch, n = source.shape
         caches = [(layer.self_attention.new_cache((batch,), n + n_max),) for layer in self.layers]
-        mask = None if self.config.pad is None else (source != self.config.pad).cummax(dim=1).values[:, None]
-        state = DecoderState(caches, None if mask is None or mask.all() else mask)
+        state = DecoderState(caches, self._begun(source))
         if n > 1:
             self.step(source[:, :-1], state)
         return state
@@ -140,6 +140,8 @@ class GPT(FromHuggingFace, RenamedWeights, nn.Module):
         >>> torch.allclose(logits, model(tokens).logits[:, 3:], atol=1e-5)
         True
         """
+        if not isinstance(state, DecoderState):
+            raise TypeError(f"state must be what `prefill` returned; got {type(state).__name__}")
         start = state.length
         stop = start + tokens.shape[1]
         self._check(tokens, n_new=start)
@@ -166,6 +168,15 @@ class GPT(FromHuggingFace, RenamedWeights, nn.Module):
             x, alpha = layer(x, cache=cache, **options)
             alphas.append(alpha)
         return LMOutput(self.lm_head(self.norm(x)), alphas)
+
+    def _begun(self, source: Tensor) -> Tensor | None:
+        """Where each text has begun, ``(batch, 1, n)``; None where all begin at once."""
+        if self.config.pad is None:
+            return None
+        real = source != self.config.pad
+        real[:, -1:] = True  # a text of one token, which may be the end
+        begun = real.cummax(dim=1).values[:, None]
+        return None if readable(begun) and begun.all() else begun
 
     def _check(self, tokens: Tensor, n_new: int = 0) -> None:
         check_tokens("tokens", tokens, self.config.n_tokens)

@@ -142,8 +142,10 @@ class FromHuggingFace:
     def save_published(self, folder: str | Path, dtype: torch.dtype = torch.float32) -> None:
         """Write the model to ``folder``, made if need be, as `from_pretrained` reads it, and Hugging Face's does.
 
-        Raises ``ValueError`` when it has weights for which there is no published name.
+        Raises ``ValueError`` when it has weights for which there is no published name, or ``dtype`` has no fractions.
         """
+        if not dtype.is_floating_point:
+            raise ValueError(f"dtype must be one of floating-point numbers; got {dtype}")
         settings, folder = type(self).published_settings(self.config), Path(folder)
         blueprint, own = self.architectures[settings["model_type"]](settings, ()), weights_of(self)
         unknown = sorted(own.keys() ^ blueprint.parts.keys())

@@ -40,6 +40,7 @@ class ViTConfig:
     std: float = 0.02
 
     def __post_init__(self) -> None:
+        check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model)
         check_sizes(
             self, "n_classes", "image_size", "patch_size", "channels", "d_model", "n_heads", "n_layers", "d_ff"
@@ -81,6 +82,7 @@ class DETRConfig:
     activation: str = "relu"
 
     def __post_init__(self) -> None:
+        check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model)
         check_sizes(self, "n_classes", "channels", "n_queries", "d_model", "n_heads", "d_ff")
         check_sizes(self, "n_encoder_layers", "n_decoder_layers")
@@ -129,6 +131,7 @@ class CLIPConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
+        check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model, d_text_ff=4 * self.d_text)
         check_sizes(self, "n_tokens", "n_max", "n_channels", "side", "patch", "d_model", "n_heads", "n_layers", "d_ff")
         check_sizes(self, "d_text", "n_text_heads", "n_text_layers", "d_text_ff", "d_shared")

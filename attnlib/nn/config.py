@@ -72,6 +72,7 @@ class TransformerConfig:
     end: int = END
 
     def __post_init__(self) -> None:
+        check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model)
         if self.final_norm is None:
             object.__setattr__(self, "final_norm", self.norm_first)
@@ -93,9 +94,9 @@ class TransformerConfig:
         for kind, size in {"sinusoidal": self.d_model, "rotary": self.d_head or self.d_model // self.n_heads}.items():
             if self.position == kind and size % 2:
                 raise ValueError(f"{kind} positions need pairs of numbers; got an odd size, {size}")
+        check_special_tokens(self, "n_target", "pad", "start", "end")
         if self.pad == self.end or self.pad >= self.n_source:
             raise ValueError(f"pad must be a token of the source, and not the end; got {self.pad}")
-        check_special_tokens(self, "n_target", "pad", "start", "end")
 
     @property
     def layer(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, scaled_dot_product_attention
 from torch.nn.modules import module as torch_module
 
+from attnlib._base.arrays import readable
 from attnlib.nn.cache import Cache
 from attnlib.nn.feed_forward import FeedForward
 from attnlib.nn.heads import MultiHeadAttention
@@ -77,6 +78,8 @@ def plan_decoding(decoder: nn.Module) -> Plan | None:
         for (attend, cross, feed), (cache, memory_cache) in zip(layers, caches, strict=True):
             x = feed(cross(attend(x, seen, cache, bias, rotate), seen, memory_cache, mask))
         first, out = torch.cat(seen, dim=1), norm(x)
+        if not readable(out):
+            return out
         return out if isfinite(out.sum().item()) and int(first.count_nonzero()) == first.numel() else None
 
     def plan(

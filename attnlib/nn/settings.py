@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 
-from attnlib._base.checks import check_at_least_one, check_one_of, check_share
+from attnlib._base.checks import check_at_least_one, check_one_of, check_share, check_size
 
 __all__ = ["check_choices", "check_config", "check_divides", "check_sizes", "check_special_tokens", "fill"]
 
@@ -37,8 +38,11 @@ def check_divides(config: object, **wholes: str) -> None:
 
 
 def check_choices(config: object, **known: Iterable[str]) -> None:
-    """Raise unless each is one of the words that are known; and the dropout a share."""
+    """Raise unless each is one of the words that are known; and the dropout a share, and what is yes or no a bool."""
     check_share("dropout", config.dropout)
+    for field in fields(config):
+        if field.type == "bool" and type(getattr(config, field.name)) is not bool:
+            raise TypeError(f"{field.name} must be True or False; got {getattr(config, field.name)!r}")
     for name, words in known.items():
         check_one_of(name, getattr(config, name), words)
 
@@ -46,6 +50,6 @@ def check_choices(config: object, **known: Iterable[str]) -> None:
 def check_special_tokens(config: object, size: str, *names: str, optional: Iterable[str] = ()) -> None:
     """Raise unless each is a token of the vocabulary whose size stands in ``size``; what is optional may be None."""
     for name in (*names, *(name for name in optional if getattr(config, name) is not None)):
-        token = getattr(config, name)
-        if not 0 <= token < getattr(config, size):
+        token = check_size(name, getattr(config, name))
+        if token >= getattr(config, size):
             raise ValueError(f"{name} must be a token below {size} = {getattr(config, size)}; got {token}")

@@ -101,7 +101,7 @@ def attention_sheet(
     >>> attention_sheet([np.ones((2, 3, 3)) / 3] * 4, title="Nobody has learned")
     Nobody has learned. Small maps of weights, queries down, keys across: 4 layers of 2 heads, 3 by 3 each.
     """
-    layers = {i: np.asarray(m) for i, m in enumerate(maps.values() if isinstance(maps, Mapping) else maps)}
+    layers = {i: _numbers(m) for i, m in enumerate(maps.values() if isinstance(maps, Mapping) else maps)}
     for i, m in layers.items():
         if m.ndim != 3 or (tokens is not None and m.shape[2] != len(tokens)):
             wanted = "(heads, n_q, n_k)" if tokens is None else f"(heads, n_q, {len(tokens)}), a key for each token"
@@ -239,8 +239,17 @@ def strongest_keys(
 
 def _by_name(maps: Array | Mapping[str, Array]) -> dict[str, np.ndarray]:
     """As NumPy arrays, tensors too, by name."""
-    named = maps if isinstance(maps, Mapping) else {"": maps}
-    return {name: np.asarray(m) for name, m in named.items()}
+    named = {name: _numbers(m) for name, m in (maps if isinstance(maps, Mapping) else {"": maps}).items()}
+    for name, m in named.items():
+        if m.ndim != 2 or not m.size:
+            raise ValueError(
+                f"a map must have shape (n_q, n_k), neither of them 0; got {m.shape}{name and f' for {name}'}"
+            )
+    return named
+
+
+def _numbers(m: Array) -> np.ndarray:
+    return np.asarray(m.detach() if hasattr(m, "detach") else m)
 
 
 def _word_ticks(ax: Axes, ticks: tuple[Sequence[str], Sequence[str]], shape: tuple[int, ...]) -> None:

@@ -30,7 +30,8 @@ def counted(
     if weight is None:
         return X, y, None
     try:
-        weight = np.asarray(weight, dtype=np.float64)
+        numbers = np.asarray(weight)
+        weight = numbers.astype(np.float64, casting="safe" if numbers.dtype.kind == "c" else "unsafe")
     except (TypeError, ValueError):
         raise ValueError(f"sample_weight must be numbers, one for each row; got {weight!r}") from None
     if weight.ndim == 0:

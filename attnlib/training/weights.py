@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PART", "copies", "load", "put_weights", "read", "save", "weights_of", "write"]
 
-CHECKSUM = "crc32"  # in the file's own metadata
+CHECKSUM = "crc32"  # of the tensors, in the file's own metadata
+BESIDE = "crc32_of_metadata"  # of what else stands there
 PART = ".part"  # what a file ends in as long as it is not whole
 
 
@@ -68,9 +70,10 @@ def write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | Non
     ...     read(Path(folder) / "x")[0]
     {'a': tensor([1., 1.])}
     """
-    tensors = copies(tensors)
-    data = _in_order(safetensors.torch.save(tensors, (metadata or {}) | {CHECKSUM: _checksum(tensors)}))
-    part = path.with_name(f"{path.name}.{os.getpid()}{PART}")
+    tensors, metadata = copies(tensors), metadata or {}
+    sums = {CHECKSUM: _checksum(tensors), BESIDE: _text_checksum(metadata)}
+    data = _in_order(safetensors.torch.save(tensors, metadata | sums))
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PART}")
     try:
         with part.open("wb") as file:
             file.write(data)
@@ -110,9 +113,12 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             metadata = file.metadata() or {}
     except safetensors.SafetensorError as error:
         raise ValueError(f"{path} must be a whole safetensors file; {error}") from None
-    written = metadata.pop(CHECKSUM, None)  # files of other programs have none
-    if written is not None and written != (found := _checksum(tensors)):
-        raise ValueError(f"{path} must hold what was written; its checksum is {found}, not {written}: it was damaged")
+    sums = metadata.pop(CHECKSUM, None), metadata.pop(BESIDE, None)  # files of other programs have none
+    for written, found in zip(sums, (_checksum(tensors), _text_checksum(metadata)), strict=True):
+        if written not in (None, found):
+            raise ValueError(
+                f"{path} must hold what was written; its checksum is {found}, not {written}: it was damaged"
+            )
     return tensors, metadata
 
 
@@ -120,9 +126,17 @@ def _checksum(tensors: dict[str, Tensor]) -> str:
     """CRC-32 of all bytes, tensor by tensor in the order of their names."""
     total = 0
     for name in sorted(tensors):
-        flat = tensors[name].reshape(-1)
-        total = zlib.crc32(flat.view(torch.uint8).numpy() if flat.numel() else b"", total)
+        total = zlib.crc32(_bytes(tensors[name]).numpy() if tensors[name].numel() else b"", total)
     return f"{total:08x}"
+
+
+def _text_checksum(metadata: dict[str, str]) -> str:
+    return f"{zlib.crc32(json.dumps(metadata, sort_keys=True).encode()):08x}"
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    """What it is made of, in which NaN equals NaN."""
+    return tensor.reshape(-1).view(torch.uint8)
 
 
 def copies(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -162,7 +176,9 @@ def put_weights(model: Module, tensors: dict[str, Tensor], where: str) -> None:
             for name in there
             if _kind(tensors[name]) != _kind(tensor)
         ]
-        if not wrong and any(not torch.equal(tensors[there[0]], tensors[name]) for name in there):
+        if not wrong and any(
+            not torch.equal(*(_bytes(tensors[name]) for name in (there[0], other))) for other in there[1:]
+        ):
             wrong.append(f"{' and '.join(there)} differ there and are one in the model")
     wrong += [f"{name} is not in the model" for name in tensors if name not in known]
     if wrong:

@@ -62,6 +62,7 @@ def recipe(steps: int = 700, lr: float = 3e-3) -> dict[str, Any]:
     >>> sorted(recipe())
     ['lr', 'schedule', 'steps']
     """
+    steps = check_at_least_one("steps", steps)
     return {"steps": steps, "lr": lr, "schedule": warmup_cosine(min(200, steps // 2), steps)}
 
 
@@ -156,10 +157,14 @@ def translate(
 def _checked(texts: Iterable[str] | Iterable[list[str] | tuple[str, ...]]) -> list[Any]:
     if isinstance(texts, str):
         raise TypeError("texts must be a list of texts; got a string. For one text, write [text]")
+    if not isinstance(texts, Iterable):
+        raise TypeError(f"texts must be a list of texts; got {type(texts).__name__}")
     texts = list(texts)
     if not texts:
         raise ValueError("texts must hold at least one; got none")
     for i, text in enumerate(texts):
+        if not isinstance(text, str | list | tuple):
+            raise TypeError(f"texts must be strings or lists of words; got {type(text).__name__} at place {i}")
         if isinstance(text, str) != isinstance(texts[0], str):
             raise TypeError(f"texts must be all strings or all lists of words; got {text!r} at place {i}")
     return texts
