@@ -90,9 +90,9 @@ def bilinear(
 ) -> Float[Array, "... n_q n_k"]:
     r"""A learned inner product between queries and keys that may live in different spaces.
 
-    .. math:: s_{ij} = q_i^\top W k_j, \qquad S = Q W K^\top
+    .. math:: s_{ij} = q_i W k_j^\top, \qquad S = Q W K^\top
 
-    With :math:`W = U^\top V` of low rank this is `dot` after two projections. ``w`` has shape ``(d_q, d_k)``.
+    With :math:`W = U V^\top` of low rank this is `dot` after two projections. ``w`` has shape ``(d_q, d_k)``.
 
     Raises ``ValueError`` when ``w`` is not ``(d_q, d_k)``; otherwise as `dot`.
 
@@ -116,7 +116,7 @@ def additive(
 ) -> Float[Array, "... n_q n_k"]:
     r"""A network with one hidden layer of tanh units looks at the query and the key together.
 
-    .. math:: s_{ij} = w^\top \tanh(W_q^\top q_i + W_k^\top k_j)
+    .. math:: s_{ij} = \tanh(q_i W_q + k_j W_k)\, w
 
     Memory grows as ``n_q * n_k * d_hidden``: every pair has its own hidden layer.
 

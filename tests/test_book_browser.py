@@ -31,6 +31,12 @@ SEEN = {"desk": (1440, "light"), "desk, dark": (1440, "dark"), "phone": (390, "l
 LIMIT = 3_000_000  # bytes
 
 TOO_WIDE = "document.documentElement.scrollWidth > innerWidth"
+# Formulas that end beyond their column: a phone scrolls them, a desk has no need to.
+CUT = """
+[...document.querySelectorAll("div.math mjx-math")]
+  .filter(formula => innerWidth > 1000 && formula.offsetWidth > formula.closest("div.math").clientWidth)
+  .map(formula => formula.closest("div.math").textContent)
+"""
 # All is there: formulas set, and every picture that is near enough to be fetched.
 THERE = """
 async () => {
@@ -121,6 +127,7 @@ def whole(tab, page):
     assert tab.weight < LIMIT
     assert not tab.evaluate(TOO_WIDE)
     assert tab.locator("mjx-merror").count() == 0
+    assert tab.evaluate(CUT) == []
     assert serious(tab) == []
 
 
@@ -188,6 +195,7 @@ def test_a_word_is_searched_and_found(tab, address, word, found):
     results = tab.locator("#search-results li a").all_inner_texts()
     for words in found:
         assert any(words in result for result in results), (words, results)
+    assert [said for said in tab.locator("#search-results .context").all_inner_texts() if "\\(" in said] == []
     tab.locator("#search-results li a").first.click()
     tab.wait_for_load_state()
     assert tab.locator(".bd-article h1").count() == 1

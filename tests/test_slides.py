@@ -48,7 +48,8 @@ MEASURED = """() => {
     lines += Math.round(part.getBoundingClientRect().height / scale / parseFloat(getComputedStyle(part).lineHeight));
   }
   for (const part of slide.querySelectorAll("pre.output")) lines += part.textContent.split("\\n").length;
-  if (lines > 5 && !document.title.includes("the decks")) found.push(`${lines} lines`);
+  if (lines > 5 && !document.title.includes("the decks"))
+    found.push(`${lines} lines, with those that are wrapped; at most 5`);
   for (const image of slide.querySelectorAll("img"))
     if (!image.alt || !image.complete || !image.naturalWidth) found.push(`no picture or no words: ${image.src}`);
   if (slide.querySelector("mjx-merror")) found.push("a formula is wrong");
@@ -241,7 +242,8 @@ def test_every_slide_is_looked_at(built, browser, name):
     page.wait_for_function("window.deckReady === true")
     for across, down in page.evaluate(PLACES):
         page.evaluate(f"Reveal.slide({across}, {down}, 99)")
-        assert page.evaluate(MEASURED) == [], f"slide {across + 1}"
+        heading = page.evaluate("Reveal.getCurrentSlide().querySelector('h1, h2, h3')?.textContent.trim()")
+        assert page.evaluate(MEASURED) == [], f"slide {across + 1}, {heading}"
         if page.locator("section.present section.present iframe").count():
             assert_it_moves(page)
     page.close()

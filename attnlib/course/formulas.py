@@ -51,8 +51,8 @@ HEAD = """\
 # Formulas and shapes
 
 Every formula of the course, as the code that computes it has it in its docstring: the terms in English and Chinese, \
-their symbols and shapes, the code, the lesson. Terms without a formula are among \
-[symbols and terms](SYMBOLS.md).
+their symbols and shapes, the code, the lesson. A vector is a row; $m_{ij}$ is 1 where query $i$ may attend to key \
+$j$, and $B$ is a bias. Terms without a formula are among [symbols and terms](SYMBOLS.md).
 """
 
 

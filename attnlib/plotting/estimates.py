@@ -39,14 +39,15 @@ def curves_and_weights(
     ticks: Sequence[str] = (),
     places: Sequence[float] = (),
     gamma: float = 0.5,
+    top: float | None = None,
 ) -> Picture:
     """Above, data as dots under a curve; below, the weights that made it; a column a fit, or one fit side by side.
 
     A fit is ``{name: (grid, curve, weights)}``, with a row of weights for a query and a column for a data point.
-    ``ticks`` are words spread evenly over columns and rows of all maps. Each map has a scale of its own, from 0 to its
-    largest weight, and ``gamma`` below one makes small weights visible. With ``places``, ticks in the units of ``x``,
-    which must rise, maps are drawn to that scale with a colour bar each, and the alt text says where their rows have
-    the largest weight.
+    ``ticks`` are words spread evenly over columns and rows of all maps. ``top`` is the darkest weight; unless given,
+    each map has a scale of its own, from 0 to its largest. ``gamma`` below one makes small weights visible. With
+    ``places``, ticks in the units of ``x``, which must rise, maps are drawn to that scale with a colour bar each, and
+    the alt text says where their rows have the largest weight.
 
     >>> fit = ([0, 1], [1, 1], np.full((2, 2), 0.5))
     >>> words = {"title": "A mean", "labels": ("x", "y"), "map_labels": ("key", "query")}
@@ -64,8 +65,8 @@ query. Grid of numbers: 2×2.
         above.plot(grid, curve)
         above.set_title(name)
         label(above, (labels[0], labels[1] if i == 0 else ""))
-        top = float(np.max(weights))
-        look = {"cmap": WEIGHTS, "norm": PowerNorm(gamma, vmin=0, vmax=top)}
+        most = float(np.max(weights))
+        look = {"cmap": WEIGHTS, "norm": PowerNorm(gamma, vmin=0, vmax=top or most)}
         if len(places):
             image = below.pcolormesh(_edges(x), _edges(grid), weights, **look)
             below.invert_yaxis()
@@ -73,7 +74,7 @@ query. Grid of numbers: 2×2.
             said.append(f"{name}: {_peaks(x, grid, weights, places)}.")
         else:
             below.imshow(weights, aspect="auto", interpolation="antialiased", **look)
-        below.set_title(f"largest weight {top:.2f}")
+        below.set_title(f"largest weight {most:.{2 if most >= 0.01 else 4}f}")
         label(below, (map_labels[0], map_labels[1] if i == 0 else ""))
         below.xaxis.label.set_color(readable(KEY))
         below.yaxis.label.set_color(QUERY)

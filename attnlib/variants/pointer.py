@@ -38,7 +38,7 @@ class PointerNetwork(nn.Module):
     r"""Answers with positions of its input: at each step the attention weights over the inputs are the output.
 
     .. math:: p(c_t = j \mid c_1, \ldots, c_{t-1}, X) = \text{softmax}_j\!\left(
-              w^\top \tanh(W_q^\top d_t + W_k^\top e_j) \right)
+              \tanh(d_t W_q + e_j W_k)\, w \right)
 
     :math:`e_j` is the encoded input :math:`x_j`. :math:`d_t` is the state of a recurrent decoder, a GRU, that reads
     the inputs pointed at so far. There are as many outputs to choose from as there are inputs, whatever their number.

@@ -69,8 +69,9 @@ def _code(number: str) -> list[NotebookNode]:
 
 
 def _names(one: NotebookNode) -> list[str]:
-    """The names of a cell: its figure's, and its tags."""
-    return [name for name in (one.metadata.get("figure"), *tags_of(one)) if name]
+    """The names of a cell: its figure's, and those of its claims."""
+    claims = [tag for tag in tags_of(one) if tag.startswith("claim-")]
+    return [name for name in (one.metadata.get("figure"), *claims) if name]
 
 
 def formula(number: str, name: str) -> str:

@@ -45,11 +45,18 @@ function uncover(slide) {
   }
 }
 
+// How wide the text in a box is, in the pixels of a slide.
+function written(box) {
+  const range = document.createRange();
+  range.selectNodeContents(box);
+  return (range.getBoundingClientRect().width * box.offsetWidth) / box.getBoundingClientRect().width;
+}
+
 // A formula or a line of print that is wider than the slide is set smaller, and a table that is too high for it.
 function fit(slide) {
   for (const part of slide.querySelectorAll("div.math:has(mjx-math), pre")) {
     const inner = part.querySelector("mjx-math");
-    const wide = (inner ? inner.offsetWidth : part.scrollWidth) / part.clientWidth;
+    const wide = inner ? inner.offsetWidth / part.clientWidth : written(part) / (part.clientWidth - 48);
     if (wide > 1) part.style.fontSize = `${Math.floor(parseFloat(getComputedStyle(part).fontSize) / wide)}px`;
   }
   for (const table of slide.querySelectorAll("table")) {
