@@ -270,6 +270,8 @@ def test_curves_stand_above_the_weights_that_made_them():
     np.testing.assert_array_equal(narrow_map.images[0].get_array(), own)
     assert wide_map.get_title(loc="left") == "largest weight 0.25"
     assert wide_map.images[0].norm.vmax == 0.25  # a scale of its own
+    one_scale = plotting.curves_and_weights(x, x, fits, **words, top=1).figure
+    assert [ax.images[0].norm.vmax for ax in one_scale.axes[2:]] == [1, 1]
     assert [t.get_text() for t in wide_map.get_xticklabels()] == ["0", "3"]
 
 
@@ -282,6 +284,12 @@ def test_maps_to_the_scale_of_their_data_say_where_the_weight_is():
     assert below.get_xlim() == (-0.5, 5.5)  # borders halfway between the data
     assert below.get_xticks().tolist() == [0, 2]
     assert "own: rows at 0, 2 have their largest weight at 0, 4." in picture.alt
+
+
+def test_a_level_on_the_axis_is_named_above_its_line():
+    curves = {"right": ([0, 1], [0.0, 1.0])}
+    figure = plotting.lines(curves, levels={"low": 0.05, "high": 0.5}, title="Two", labels=("x", "y")).figure
+    assert [(text.get_text(), text.xyann[1] > 0) for text in figure.axes[0].texts] == [("low", True), ("high", False)]
 
 
 def test_strongest_keys_stand_beside_their_query_largest_weight_first():

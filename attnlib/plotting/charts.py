@@ -107,8 +107,8 @@ def lines(
             ax.minorticks_off()
         for place in (edges or {}).items():
             _draw_edge(ax, *place)
-        for level in (levels or {}).items():
-            _draw_level(ax, *level)
+        for name, y in (levels or {}).items():
+            ax.axhline(y, color=INK, linestyle=":", linewidth=1.2, zorder=0, label=f"_{name}")
         label(ax, labels if isinstance(labels[0], str) else labels[i])
         if share:
             ax.label_outer()
@@ -117,6 +117,8 @@ def lines(
             _plain_numbers(ax)
         else:
             _start_at_zero(ax)
+        for level in (levels or {}).items():
+            _name_level(ax, *level)
     if legend_below:
         for ax in axes[0]:
             ax.get_legend().remove()
@@ -220,11 +222,11 @@ def _draw_edge(ax: Axes, name: str, x: float) -> None:
     )
 
 
-def _draw_level(ax: Axes, name: str, y: float) -> None:
-    ax.axhline(y, color=INK, linestyle=":", linewidth=1.2, zorder=0, label=f"_{name}")
-    ax.annotate(
-        name, (0, y), xycoords=("axes fraction", "data"), xytext=(4, -11), textcoords="offset points", fontsize=9
-    )
+def _name_level(ax: Axes, name: str, y: float) -> None:
+    """Below its line, or above one that lies on the axis."""
+    height = ax.transAxes.inverted().transform(ax.get_yaxis_transform().transform((0, y)))[1]
+    place = (4, 3 if height < 0.08 else -11)
+    ax.annotate(name, (0, y), xycoords=("axes fraction", "data"), xytext=place, textcoords="offset points", fontsize=9)
 
 
 def _start_at_zero(ax: Axes) -> None:
