@@ -775,7 +775,7 @@ def test_claim_51_attention_is_half_of_the_work_at_six_widths():
     assert is_long.sum() == 4
 
 
-def test_claim_52_eleven_of_twelve_mistakes_learn_a_batch_by_heart():
+def test_claim_52_eleven_of_twelve_mistakes_get_the_loss_of_one_batch_down():
     learned = {}
     for n in PATIENTS:
         one = lab.patient(n, steps=0)
