@@ -87,7 +87,7 @@ def test_claim_2_bandwidth_and_smoothness_decide():
         assert NadarayaWatson(bandwidth=h).fit(x, (x[:, 0] > 0.5) * 1.0).predict([[0.505]])[0] < 0.6
 
 
-def test_claim_3_same_function_but_a_kernel_only_with_one_matrix():
+def test_claim_3_same_function_and_a_symmetric_score_with_one_matrix():
     q = np.linspace(400, 3000, 20)[:, None]
     scaled = q / 100, INCOME[:, None] / 100
     regression = NadarayaWatson(bandwidth=100.0).fit(INCOME[:, None], FOOD)
@@ -97,6 +97,10 @@ def test_claim_3_same_function_but_a_kernel_only_with_one_matrix():
     one, two = dot(x @ w_q, x @ w_q), dot(x @ w_q, x @ w_k)
     np.testing.assert_allclose(one, one.T)
     assert not np.allclose(two, two.T)
+    q, k = rng.normal(size=(4, 3)), rng.normal(size=(9, 3))
+    same = k / np.linalg.norm(k, axis=1, keepdims=True)
+    for keys, equal in ((same, True), (k, False)):
+        assert np.allclose(masked_softmax(dot(q, keys)), masked_softmax(gaussian(q, keys))) == equal
 
 
 def test_claim_4_dot_product_is_gaussian_only_for_keys_of_one_length():
