@@ -87,6 +87,7 @@ def test_torch_modules_understand_the_converted_mask(floats):
         (lambda: block_banded(4, 0), ValueError, "block must be at least 1; got 0"),
         (lambda: combine(causal(2), np.ones((2, 2))), TypeError, r"masks\[1\] must be boolean.*float64"),
         (lambda: combine(causal(2), causal(3)), ValueError, r"masks\[0\] \(2, 2\), masks\[1\] \(3, 3\)"),
+        (lambda: combine(causal(2), torch.ones(2, 2) > 0), TypeError, r"from one library; got masks\[0\] of NumPy"),
         (lambda: to_torch(causal(2)), TypeError, "mask must be a torch tensor; got a NumPy array"),
         (lambda: from_torch(torch.tensor([[0.0, 0.5]])), ValueError, "0 and minus infinity only"),
         (lambda: from_torch(torch.tensor([[0, 1]])), TypeError, "mask must be boolean.*int64"),

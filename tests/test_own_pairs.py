@@ -247,6 +247,11 @@ def test_bad_arguments_are_named(trained, corpus):
         translate(model, corpus, "open the file")
     with pytest.raises(ValueError, match="texts must hold at least one; got none"):
         translate(model, corpus, [])
+    with pytest.raises(TypeError, match="texts must be strings or lists of words; got NoneType at place 0"):
+        translate(model, corpus, [None])
+    with pytest.raises(TypeError, match="pairs must be a list of pairs; got NoneType"):
+        Corpus.of_pairs(None)
+    assert len(Corpus.of_pairs([("a", "b")] * 3, n_tokens=10**9).source) < 300
     with pytest.raises(ValueError, match="width must be at least 1; got 0"):
         translate(model, corpus, ["open the file"], width=0)
     with pytest.raises(TypeError, match="texts must be all strings or all lists of words; got 'b' at place 1"):
