@@ -43,7 +43,7 @@ class GPTConfig:
     def __post_init__(self) -> None:
         check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model)
-        check_sizes(self, "n_tokens", "n_max", "d_model", "n_heads", "n_layers", "d_ff")
+        check_sizes(self, "n_tokens", "n_max", "n_heads", "n_layers", "d_ff")
         check_divides(self, n_heads="d_model")
         check_choices(self, activation=ACTIVATIONS, position=KINDS)
         check_special_tokens(self, "n_tokens", optional=("end", "pad"))
@@ -93,7 +93,7 @@ class BERTConfig:
         fill(self, d_ff=4 * self.d_model, d_embedding=self.d_model)
         if self.d_embedding != self.d_model:
             object.__setattr__(self, "widens", True)
-        check_sizes(self, "n_tokens", "n_max", "n_segments", "d_model", "d_embedding", "n_heads", "n_layers", "d_ff")
+        check_sizes(self, "n_tokens", "n_max", "n_segments", "d_embedding", "n_heads", "n_layers", "d_ff")
         check_divides(self, n_heads="d_model")
         check_choices(self, activation=ACTIVATIONS)
         check_special_tokens(self, "n_tokens", "pad")

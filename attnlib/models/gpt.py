@@ -17,7 +17,7 @@ from attnlib.nn.layers import EncoderLayer
 from attnlib.nn.positional import Positional
 from attnlib.nn.saving import named
 from attnlib.nn.settings import check_config
-from attnlib.nn.state import DecoderState
+from attnlib.nn.state import DecoderState, check_state
 from attnlib.nn.tokens import check_beside, check_tokens
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ class GPT(FromHuggingFace, RenamedWeights, nn.Module):
         >>> torch.allclose(logits, model(tokens).logits[:, 3:], atol=1e-5)
         True
         """
-        if not isinstance(state, DecoderState):
-            raise TypeError(f"state must be what `prefill` returned; got {type(state).__name__}")
+        check_state(state, DecoderState)
         start = state.length
         stop = start + tokens.shape[1]
         self._check(tokens, n_new=start)

@@ -42,9 +42,7 @@ class ViTConfig:
     def __post_init__(self) -> None:
         check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model)
-        check_sizes(
-            self, "n_classes", "image_size", "patch_size", "channels", "d_model", "n_heads", "n_layers", "d_ff"
-        )
+        check_sizes(self, "n_classes", "image_size", "patch_size", "channels", "n_heads", "n_layers", "d_ff")
         check_divides(self, n_heads="d_model", patch_size="image_size")
         check_choices(self, activation=ACTIVATIONS, position=("learned", "none"))
         check_positive("std", self.std)
@@ -84,7 +82,7 @@ class DETRConfig:
     def __post_init__(self) -> None:
         check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model)
-        check_sizes(self, "n_classes", "channels", "n_queries", "d_model", "n_heads", "d_ff")
+        check_sizes(self, "n_classes", "channels", "n_queries", "n_heads", "d_ff")
         check_sizes(self, "n_encoder_layers", "n_decoder_layers")
         check_divides(self, n_heads="d_model")
         check_choices(self, activation=ACTIVATIONS)
@@ -133,7 +131,7 @@ class CLIPConfig:
     def __post_init__(self) -> None:
         check_sizes(self, "d_model")
         fill(self, d_ff=4 * self.d_model, d_text_ff=4 * self.d_text)
-        check_sizes(self, "n_tokens", "n_max", "n_channels", "side", "patch", "d_model", "n_heads", "n_layers", "d_ff")
+        check_sizes(self, "n_tokens", "n_max", "n_channels", "side", "patch", "n_heads", "n_layers", "d_ff")
         check_sizes(self, "d_text", "n_text_heads", "n_text_layers", "d_text_ff", "d_shared")
         check_divides(self, n_heads="d_model", n_text_heads="d_text", patch="side")
         check_choices(self, activation=ACTIVATIONS, text_activation=ACTIVATIONS)

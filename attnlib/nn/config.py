@@ -76,7 +76,7 @@ class TransformerConfig:
         fill(self, d_ff=4 * self.d_model)
         if self.final_norm is None:
             object.__setattr__(self, "final_norm", self.norm_first)
-        check_sizes(self, "n_source", "n_target", "d_model", "n_heads", "d_ff", "n_max")
+        check_sizes(self, "n_source", "n_target", "n_heads", "d_ff", "n_max")
         check_sizes(self, "n_encoder_layers", "n_decoder_layers")
         if self.d_head is None:
             check_divides(self, n_heads="d_model")

@@ -21,6 +21,7 @@ from attnlib.core.attention import Attended, attention
 from attnlib.data.text import PAD
 from attnlib.masks import padding
 from attnlib.nn.cache import check_row_numbers
+from attnlib.nn.state import check_state
 from attnlib.nn.tokens import check_tokens, lengths_of
 from attnlib.scores import additive, bilinear, dot
 
@@ -213,8 +214,7 @@ class Seq2Seq(nn.Module):
     def step(self, tokens: Int[Tensor, "batch n"], state: RecurrentState) -> Float[Tensor, "batch n n_target"]:
         """Logits after each of the next ``tokens``, which ``state`` has then read."""
         check_tokens("tokens", tokens, self.embed_target.num_embeddings)
-        if not isinstance(state, RecurrentState):
-            raise TypeError(f"state must be what `prefill` returned; got {type(state).__name__}")
+        check_state(state, RecurrentState)
         if len(tokens) != len(state.memory.last):
             raise ValueError(f"tokens must have a row for each of {len(state.memory.last)} sources; got {len(tokens)}")
         logits, _, state.hidden = self._decode(tokens, state.hidden, state.memory)

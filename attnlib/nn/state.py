@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from attnlib.nn.fast_decode import Plan
 
-__all__ = ["DecoderState"]
+__all__ = ["DecoderState", "check_state"]
 
 
 @dataclass
@@ -74,3 +74,9 @@ class DecoderState:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"plan": None}  # a copy, or what is pickled, does not hold the model
+
+
+def check_state(state: object, kind: type) -> None:
+    """Raise unless ``state`` is of the ``kind`` that a model's ``prefill`` returns."""
+    if not isinstance(state, kind):
+        raise TypeError(f"state must be what `prefill` returned; got {type(state).__name__}")

@@ -21,7 +21,7 @@ from attnlib.nn.positional import Positional
 from attnlib.nn.saving import named
 from attnlib.nn.settings import check_config
 from attnlib.nn.stacks import Decoder, Encoder
-from attnlib.nn.state import DecoderState
+from attnlib.nn.state import DecoderState, check_state
 from attnlib.nn.tokens import check_tokens
 
 if TYPE_CHECKING:
@@ -167,8 +167,7 @@ class Transformer(RenamedWeights, nn.Module):
         True
         """
         self._check(target=tokens)
-        if not isinstance(state, DecoderState):
-            raise TypeError(f"state must be what `prefill` returned; got {type(state).__name__}")
+        check_state(state, DecoderState)
         n, start = tokens.shape[1], state.length
         try:
             x = self.target_embedding(tokens, start)  # (batch, n, d_model)
