@@ -64,6 +64,20 @@ def test_an_older_version_of_the_standard_is_enough(version, case):
         test_strict_arrays_give_what_numpy_gives(*case)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("hiding", "road"), [case[1:] for case in CASES if case[0] == "scaled_dot"])
+def test_jax_gives_what_numpy_gives_in_its_own_precision(hiding, road):
+    jax = pytest.importorskip("jax.numpy", reason="pip install jax")
+
+    def attended(asarray):
+        def to(x):
+            return asarray(x if x.dtype == bool else x.astype(np.float32))
+
+        return attention(to(Q), to(K), to(V), **HIDING[hiding](to), **ROADS[road]).out
+
+    np.testing.assert_allclose(np.asarray(attended(jax.asarray)), attended(np.asarray), atol=1e-5)
+
+
 class Vectors:
     """A library of somebody's own, which speaks no array API."""
 

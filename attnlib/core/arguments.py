@@ -150,7 +150,7 @@ def _no_nan(library: Library, **arrays: Array) -> None:
 
 
 def _refuse(name: str, what: str, found: Array, xp: ModuleType) -> None:
-    count = int(xp.sum(xp.astype(found, xp.int64)))
+    count = int(xp.sum(xp.astype(found, xp.int32)))  # JAX has no longer integers, unless it is told to
     if count:
         raise ValueError(f"{name} holds {what} in {count} of {prod(found.shape)} entries; expected numbers")
 

@@ -60,6 +60,8 @@ def fused(
         kv_lead = lead[:-1]
     if allowed is not None:
         allowed = _four_axes(allowed, lead, 1 + grouped, spread=False)
+        if allowed.shape[-1] == 1 != n_k:  # the kernels of a GPU want one number a key
+            allowed = allowed.expand(*allowed.shape[:-1], n_k).contiguous()
     arrays = _four_axes(q, lead, 1 + grouped), _four_axes(k, kv_lead), _four_axes(v, kv_lead)
     if is_batched:
         out = batched(*arrays, allowed, causal, grouped)
@@ -67,7 +69,7 @@ def fused(
         out = scaled_dot_product_attention(
             *arrays, attn_mask=allowed, dropout_p=dropout, is_causal=causal, enable_gqa=grouped
         )
-    if allowed is not None and is_exporting():  # other runtimes answer a query that nothing is left to with a mean
+    if allowed is not None and (is_exporting() or out.is_cuda):  # where no key is left, some kernels give a mean
         out = out.where((allowed if is_boolean(allowed) else allowed > -inf).any(-1, keepdim=True), 0.0)
     if library.readable and _suspicious(out.detach() if out.requires_grad else out):
         check_numbers(q, k, v, library)

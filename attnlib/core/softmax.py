@@ -181,7 +181,7 @@ def _with_finite_tops(scores: Array, top: Array, xp: ModuleType, readable: bool)
         most = xp.finfo(scores.dtype).max
         top = top.clamp(max=most)
         return scores.clamp(max=most), xp.where(top > -inf, top, 0.0)
-    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int64)))
+    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int32)))
     if count:
         raise ValueError(f"score must return numbers; got NaN for {count} of {prod(top.shape)} queries")
     if xp.any(top == inf):  # those of plus infinity share the weight
