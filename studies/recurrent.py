@@ -12,6 +12,7 @@ from tqdm import tqdm
 from attnlib.data.reversal import Reversal, copying, reversal
 from attnlib.decoding import greedy
 from attnlib.nn import Seq2Seq, shift_right
+from attnlib.nn.recurrent import CELLS, Memory
 from attnlib.training import fit, warmup_cosine
 from studies.machine import described
 from studies.tables import per_cent, table
@@ -36,7 +37,7 @@ words, one number a seed. Guessing gets 4. Unless something else is said: a GRU,
 def page() -> str:
     """All tables, as Markdown."""
     torch.set_default_dtype(torch.float64)
-    with tqdm(total=125, desc="networks") as bar:
+    with tqdm(total=130, desc="networks") as bar:
         return "\n".join([HEAD, size_or_time(bar), weights(bar), cells(bar), practice(bar)])
 
 
@@ -62,13 +63,17 @@ def size_or_time(bar: tqdm) -> str:
 
 
 def weights(bar: tqdm) -> str:
-    """Where the largest weight falls, from Bahdanau's attention to Luong's, one difference at a time."""
+    """Where the largest weight falls: in Bahdanau's attention with one thing exchanged, then on the way to Luong's.
+
+    In Luong's the context goes to the output alone: it comes too late for the state that asked for it.
+    """
     kinds = {
         "Bahdanau": {"attend": "bahdanau"},
         "read from both ends": {"attend": "bahdanau", "bidirectional": True},
         "bilinear score": {"attend": "bahdanau", "score": "general"},
-        "new state asks": {"attend": "luong", "score": "additive"},
-        "the last two: Luong": {"attend": "luong"},
+        "new state asks": {"kind": ContextKept, "score": "additive"},
+        "new state asks, next step lacks what it got": {"attend": "luong", "score": "additive"},
+        "so, and bilinear score: Luong": {"attend": "luong"},
     }
     columns = ("largest weight on the letter", "one place after it", "letters right, of ten")
     rows = [["", *columns], [":---"] + 3 * ["---:"]]
@@ -81,6 +86,31 @@ def weights(bar: tqdm) -> str:
         after = ((places == new.alignment + 1)[:, 1:].float().mean().item() for places in largest)
         rows.append([name, per_cent(on), per_cent(after), *right(models, [10])])
     return f"## Which of the three\n\n{table(rows)}"
+
+
+class ContextKept(Seq2Seq):
+    """The new state asks, and what it got enters the next step too: of Bahdanau's model, only who asks has changed."""
+
+    def __init__(self, n_source: int, n_target: int, **options: object) -> None:
+        super().__init__(n_source, n_target, attend="luong", **options)
+        self.decoder = CELLS["gru"](2 * self.d_model, self.d_model, batch_first=True)
+
+    def _first_state(self, memory: Memory) -> tuple[Tensor, Tensor]:
+        state = super()._first_state(memory)  # (1, batch, d_model)
+        return state, torch.zeros_like(state)
+
+    def _decode(
+        self, tokens: Tensor, state: tuple[Tensor, Tensor], memory: Memory
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        steps = []
+        for now in self.embed_target(tokens).split(1, dim=1):
+            before = state[1].transpose(0, 1)  # (1, batch, d_model) -> (batch, 1, d_model)
+            new, hidden = self.decoder(torch.cat([now, before], -1), state[0])
+            context, weights = self._attend(new, memory)
+            steps.append((new, context, weights))
+            state = hidden, context.transpose(0, 1)
+        states, contexts, weights = (torch.cat(parts, 1) for parts in zip(*steps, strict=True))
+        return self.out(self.join(torch.cat([states, contexts], -1)).tanh()), weights, state
 
 
 def cells(bar: tqdm) -> str:
@@ -122,11 +152,12 @@ def trained(
     shortest: int = 1,
     steps: int = STEPS,
     rate: float = RATE,
+    kind: type[Seq2Seq] = Seq2Seq,
     **options: object,
 ) -> Seq2Seq:
     """A network as lesson 05 trains it, on words of ``shortest`` to ten letters."""
     torch.manual_seed(seed)
-    model = Seq2Seq(30, 30, **options)
+    model = kind(30, 30, **options)
 
     def batch(step: int) -> Reversal:
         return task(BATCH, shortest + step % (11 - shortest), seed=(seed, step), **LETTERS)
