@@ -451,16 +451,18 @@ def test_claim_41_the_residual_keeps_rows_apart_and_the_norm_alone_does_not():
         torch.manual_seed(seed)
         words = torch.randn(16, 64, dtype=torch.float64)
         layers = [MultiHeadAttention(64, 4).double() for _ in range(24)]
-        alone = normed = added = before = after = words
+        alone = normed = added = before = after = grown = words
         with torch.no_grad():
             for i, layer in enumerate(layers):
                 alone, normed = layer(alone).out, normal(layer(normed).out)
                 added, after = added + layer(added).out, normal(after + layer(after).out)
                 before = before + layer(normal(before)).out
+                grown = grown + grown.square().mean().sqrt() * layer(normal(grown)).out
                 if i == 11:
                     assert spread(normed) < 1e-6
         assert spread(alone) < 1e-6
         assert 1e-4 < spread(after) < spread(added) < 0.1 < spread(before)
+        assert spread(grown) < spread(added)
 
 
 def _moves(d, root, seed):
