@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -43,7 +43,7 @@ new texts, in per cent, in which the hidden verb's own number is likelier than t
 
 def page() -> str:
     """All tables, as Markdown."""
-    with tqdm(total=134, desc="models") as bar:
+    with tqdm(total=146, desc="models") as bar:
         parts = [HEAD, stages(bar), changes(bar), few_texts(bar), half(bar), labels(bar), following(bar)]
     return "\n".join(parts)
 
@@ -134,18 +134,24 @@ def half(bar: tqdm) -> str:
     rows = [["a student of one layer", f"bits, {FEW} texts", f"verbs, {FEW} texts", "bits", "verbs"]]
     rows.append([":---"] + 4 * ["---:"])
     ways = {
-        "by itself": (0, 0, 150),
-        "by itself, 600 steps": (0, 0, 600),
-        "begins as the teacher": (1, 0, 150),
-        "taught by the teacher": (0, 1, 150),
-        "both": (1, 1, 150),
+        "by itself": ("", 0, 150),
+        "by itself, 600 steps": ("", 0, 600),
+        "begins with the teacher's layer": ("layer", 0, 150),
+        "begins with its embeddings and output": ("rest", 0, 150),
+        "begins with both": ("layer and rest", 0, 150),
+        "taught by the teacher": ("", 1, 150),
+        "begins with both, and is taught": ("layer and rest", 1, 150),
     }
-    for name, (begins, learns, steps) in ways.items():
+    for name, (taken, learns, steps) in ways.items():
         row = [name]
         for n in (FEW, len(TEXTS)):
             models = []
             for seed, teacher in zip(SEEDS, teachers, strict=True):
-                start = teacher if begins else None
+                start = {
+                    key: weight
+                    for key, weight in teacher.state_dict().items()
+                    if ("layer" if key.startswith("layers") else "rest") in taken
+                }
                 loss = taught(teacher) if learns else masked_token_loss
                 models.append(trained(seed, bar, texts=TEXTS[:n], start=start, loss=loss, steps=steps, n_layers=1))
             row += measured(models)
@@ -290,16 +296,16 @@ def trained(
     share: float = SHARE,
     steps: int = STEPS,
     batches: Callable[[int], Gapped] | None = None,
-    start: BERT | None = None,
+    start: Mapping[str, Tensor] | None = None,
     loss: Loss = masked_token_loss,
     metrics: dict[str, Callable[[BERT], float]] | None = None,
     **sizes: object,
 ) -> BERT:
-    """A model that fills gaps. ``start`` gives it its weights, as far as it has layers for them."""
+    """A model that fills gaps. It begins with the weights of ``start``, as far as it has layers for them."""
     torch.manual_seed(seed)
     model = BERT(BERTConfig(**SIZES | sizes))
-    if start is not None:
-        model.load_state_dict({name: x for name, x in start.state_dict().items() if name in model.state_dict()})
+    drawn = model.state_dict()
+    model.load_state_dict(drawn | {name: x for name, x in (start or {}).items() if name in drawn})
     batches = batches or gapped_batches(texts, BATCH, len(WORDS), seed=seed, share=share, **MASKING)
     options = {"steps": steps, "lr": RATE, "seed": seed, "schedule": warmup_cosine(steps // 10, steps)}
     fit(model, batches, loss, **options, progress=False, metrics=metrics, every=50)
