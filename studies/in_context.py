@@ -115,7 +115,7 @@ def _induction_words() -> str:
 ## Repeats
 
 GPTs (64 wide, one head a layer, sinusoidal positions, initial weights five times as large as GPT-2's) read {SYMBOLS}
-symbols in random order that begin again after a period of {PERIODS[0]} to {PERIODS[1]}, {TEXT} symbols in all. Nats
+random symbols that begin again after a period of {PERIODS[0]} to {PERIODS[1]}, {TEXT} symbols in all. Nats
 for a symbol after the first period: a uniform guess costs {np.log(SYMBOLS):.2f}. The first row is for whoever knows
 how often each symbol has come so far, the second for whoever gives all symbols that stand {PERIODS[0]} to
 {PERIODS[1]} places back the same chance; neither knows the period. The wide layer has two heads and an inner layer of
