@@ -77,7 +77,7 @@ KINDS: dict[str, Callable[..., Tensor]] = {
     "x + attention": lambda x, attend, network: x + attend(x),
     "norm(x + attention)": lambda x, attend, network: normal(x + attend(x)),
     "x + attention of the normalised x": lambda x, attend, network: x + attend(normal(x)),
-    "so, times the size of x": lambda x, attend, network: x + x.square().mean().sqrt() * attend(normal(x)),
+    "the same, times the size of x": lambda x, attend, network: x + x.square().mean().sqrt() * attend(normal(x)),
 }
 
 

@@ -73,7 +73,7 @@ def weights(bar: tqdm) -> str:
         "bilinear score": {"attend": "bahdanau", "score": "general"},
         "new state asks": {"kind": ContextKept, "score": "additive"},
         "new state asks, next step lacks what it got": {"attend": "luong", "score": "additive"},
-        "so, and bilinear score: Luong": {"attend": "luong"},
+        "the same, and bilinear score: Luong": {"attend": "luong"},
     }
     columns = ("largest weight on the letter", "one place after it", "letters right, of ten")
     rows = [["", *columns], [":---"] + 3 * ["---:"]]
