@@ -270,6 +270,12 @@ def test_a_mistake_is_in_the_part_that_it_was_put_into(exercise):
     assert seen
 
 
+def test_a_step_of_the_search_that_is_wrong_only_for_some_beams_is_seen():
+    mine = Mine()
+    mine.put("14.1", mistakes("14.1")["probabilities added"])
+    assert mine.compare(numbers())["14.1 beam_step"] >= 1
+
+
 def test_what_is_not_solved_is_named_and_the_library_stands_in(capsys):
     mine = Mine()
     mine.use("03.1")

@@ -219,7 +219,8 @@ def _recorded(batch: Pairs) -> dict[str, list[tuple[Any, ...]]]:
             nn.init.normal_(norm.weight, 1.0, 0.1)  # as after training: each is another one
             nn.init.normal_(norm.bias, 0.0, 0.1)
         model.loss(batch.source, batch.target)
-        model.write(batch.source[0][batch.source[0] != module.PAD], n_max=4)
+        for row in batch.source[:2]:
+            model.write(row[row != module.PAD], n_max=4)
     return calls
 
 
