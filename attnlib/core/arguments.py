@@ -32,7 +32,7 @@ from attnlib.patterns import Pattern
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["check_arguments", "check_numbers", "check_softmax"]
+__all__ = ["check_arguments", "check_numbers", "check_softmax", "count_true"]
 
 NUMPY = library_of(np.empty(0))
 PLAIN: set[type] = {np.ndarray}  # types of arrays that need no second look; torch's join them when they come
@@ -149,8 +149,13 @@ def _no_nan(library: Library, **arrays: Array) -> None:
         _refuse(name, "NaN", xp.isnan(x), xp)
 
 
+def count_true(found: Array, xp: ModuleType) -> int:
+    """How many of them are true, in integers that every library has: JAX's default ones are no longer."""
+    return int(xp.sum(xp.astype(found, xp.int32)))
+
+
 def _refuse(name: str, what: str, found: Array, xp: ModuleType) -> None:
-    count = int(xp.sum(xp.astype(found, xp.int32)))  # JAX has no longer integers, unless it is told to
+    count = count_true(found, xp)
     if count:
         raise ValueError(f"{name} holds {what} in {count} of {prod(found.shape)} entries; expected numbers")
 

@@ -9,7 +9,7 @@ from math import inf, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from attnlib._base.arrays import Array, Library, library_of
-from attnlib.core.arguments import check_softmax
+from attnlib.core.arguments import check_softmax, count_true
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -181,7 +181,7 @@ def _with_finite_tops(scores: Array, top: Array, xp: ModuleType, readable: bool)
         most = xp.finfo(scores.dtype).max
         top = top.clamp(max=most)
         return scores.clamp(max=most), xp.where(top > -inf, top, 0.0)
-    count = int(xp.sum(xp.astype(xp.isnan(top), xp.int32)))
+    count = count_true(xp.isnan(top), xp)
     if count:
         raise ValueError(f"score must return numbers; got NaN for {count} of {prod(top.shape)} queries")
     if xp.any(top == inf):  # those of plus infinity share the weight
