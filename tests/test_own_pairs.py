@@ -115,10 +115,12 @@ def test_what_is_saved_translates_alike(trained, corpus, tmp_path, capsys):
 def test_a_folder_holds_pieces_or_words_but_not_both(trained, tmp_path):
     save_translator(*open_translator(trained[2]), tmp_path)
     words = translation.numbers(30, 5)
+    with pytest.raises(ValueError, match="corpus must hold as many words as the model's settings say"):
+        save_translator(translator(words), open_translator(tmp_path)[1], tmp_path)
     save_translator(translator(words), words, tmp_path)
     assert open_translator(tmp_path)[1].source == words.source
     BytePairs(["ab"]).save(tmp_path / "pieces.json")
-    with pytest.raises(ValueError, match=r"must hold as many words as config\.json says"):
+    with pytest.raises(ValueError, match=f"{tmp_path} must hold as many words as the model's settings say"):
         open_translator(tmp_path)
     (tmp_path / "pieces.json").write_text("{}")
     with pytest.raises(ValueError, match=r"pieces.json must be byte pairs, as the tokenizers library writes them"):

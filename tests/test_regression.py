@@ -629,6 +629,13 @@ def test_a_query_beyond_all_numbers_is_named_and_not_answered_with_zero():
     assert np.isnan(got[1])
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_bandwidth_beneath_all_numbers_is_named():
+    model = NadarayaWatson(bandwidth=1e-320).fit([[0.0], [1.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="bandwidth must not be so small that X / bandwidth is infinite; got 1e-320"):
+        model.predict([[0.5]])
+
+
 def test_left_out_points_without_neighbours_are_named():
     with pytest.warns(UserWarning, match="1 of 3 queries have no data within one bandwidth: 2"):
         assert np.isnan(NadarayaWatson("box", bandwidth=1.0).fit([[0.0], [1.0], [9.0]], [1.0, 2.0, 3.0]).loo_error())

@@ -363,6 +363,9 @@ def test_schedules():
     top = noam(16, warmup=50)
     assert max(range(300), key=top) == 49
     np.testing.assert_allclose(top(199), 16**-0.5 * 200**-0.5)
+    for schedule in (cosine, top):
+        with pytest.raises(ValueError, match="step must not be negative; got -1"):
+            schedule(-1)
 
 
 def test_the_schedule_is_a_factor_on_the_learning_rate():

@@ -297,7 +297,11 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _scaled(self, X: Array, bandwidth: Array) -> tuple[Array, Array]:
         """Queries and data in bandwidths, counted from the middle of the data, where differences keep digits."""
-        return (X - self._origin) / bandwidth, (self.X_ - self._origin) / bandwidth
+        with np.errstate(over="ignore"):
+            q, k = (X - self._origin) / bandwidth, (self.X_ - self._origin) / bandwidth
+        if not (np.isfinite(q).all() and np.isfinite(k).all()):
+            raise ValueError(f"bandwidth must not be so small that X / bandwidth is infinite; got {bandwidth.min()}")
+        return q, k
 
     def _loo_residuals(self, bandwidth: Array) -> Array:
         def weigh(points: Array, mask: Array | None) -> Array:

@@ -29,7 +29,7 @@ def warmup_cosine(warmup: int, steps: int) -> Callable[[int], float]:
         raise ValueError(f"warmup must be below steps = {steps}; got {warmup}")
 
     def factor(step: int) -> float:
-        if step < warmup:
+        if check_size("step", step) < warmup:
             return (step + 1) / warmup
         return 0.5 * (1 + cos(pi * min(1.0, (step - warmup) / (steps - warmup))))
 
@@ -52,4 +52,9 @@ def noam(d_model: int, warmup: int = 4000) -> Callable[[int], float]:
     [0.0001, 0.0125, 0.0063]
     """
     d_model, warmup = check_at_least_one("d_model", d_model), check_at_least_one("warmup", warmup)
-    return lambda step: d_model**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
+
+    def factor(step: int) -> float:
+        nth = check_size("step", step) + 1
+        return d_model**-0.5 * min(nth**-0.5, nth * warmup**-1.5)
+
+    return factor

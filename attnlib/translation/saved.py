@@ -37,6 +37,8 @@ class Vocabularies(NamedTuple):
 def save_translator(model: Transformer, corpus: Corpus | Vocabularies, folder: str | Path) -> None:
     """Write the weights and settings of ``model`` and the vocabularies of ``corpus`` to ``folder``, made if need be.
 
+    Raises ``ValueError`` when they are not the ones that it was made for, by their numbers of words.
+
     >>> from tempfile import TemporaryDirectory
     >>> from attnlib.translation import numbers, translator
     >>> corpus = numbers(30, 5)
@@ -52,6 +54,7 @@ def save_translator(model: Transformer, corpus: Corpus | Vocabularies, folder: s
 
 def save_settings(model: Transformer, corpus: Corpus | Vocabularies, folder: str | Path) -> None:
     """Write all but the weights: what does not change while ``model`` is trained."""
+    _check_sizes("corpus", corpus, model.config)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = {SOURCE: corpus.source, TARGET: corpus.target}
@@ -84,7 +87,11 @@ def open_translator(folder: str | Path) -> tuple[Transformer, Vocabularies]:
         words = Vocabularies(pieces, pieces)
     else:
         words = Vocabularies(*(Vocabulary.load(folder / name) for name in (SOURCE, TARGET)))
-    if (len(words.source), len(words.target)) != (config.n_source, config.n_target):
-        known, wanted = (len(words.source), len(words.target)), (config.n_source, config.n_target)
-        raise ValueError(f"{folder} must hold as many words as {CONFIG} says, {wanted}; got {known}")
+    _check_sizes(folder, words, config)
     return load(Transformer(config), folder / WEIGHTS).eval(), words
+
+
+def _check_sizes(name: object, words: Corpus | Vocabularies, config: TransformerConfig) -> None:
+    known, wanted = (len(words.source), len(words.target)), (config.n_source, config.n_target)
+    if known != wanted:
+        raise ValueError(f"{name} must hold as many words as the model's settings say, {wanted}; got {known}")
