@@ -69,6 +69,14 @@ the word with the largest weight of *it* in the last layer (% of sentences about
 that are wrong when *it* may not read a word, in both layers or in one.
 
 """
+HEADS_ALONE = """
+## Heads alone
+
+Taggers of four heads, and translators of one, else as above: names or pronouns that are wrong; those when *it* may
+not read a noun in the encoder; the weight on the place in the row of *it*, when it is the answer and when it is not,
+in the head in which it changes most.
+
+"""
 
 SECTIONS = {
     "Left alone": "Held-out sentences translated without a mistake. Of the first 200 of the jury, those with a wrong "
@@ -86,7 +94,8 @@ SECTIONS = {
     "Another noun": "Pronouns that change when a noun is replaced by one of the other gender, in what was written or "
     "in what is read.",
     "Another noun, by pronoun": "The same by the pronoun that was right, *il* and *elle*.",
-    "The adjective closed": "At the position that writes the pronoun.",
+    "The adjective closed": "At the position that writes the pronoun; then animals and places by the pronoun that is "
+    "right, *il* and *elle*.",
     "Heads closed": "One at a time: how many of eight can go with less than 5 more of the first 200 sentences in a "
     "hundred wrong than with none closed; and how many more the head breaks that is missed most.",
 }
@@ -109,7 +118,32 @@ def page() -> str:
         rows = one_row_each({run: found[name] for run, found in asked.items()})
         parts.append(f"## {name}\n\n{words}\n\n{rows}")
     taggers = {str(seed): of_tagger(tagger(seed)) for seed in tqdm(SEEDS, desc="taggers")}
-    return "\n".join(parts) + TAGGERS + one_row_each(taggers)
+    return "\n".join(parts) + TAGGERS + one_row_each(taggers) + HEADS_ALONE + one_row_each(heads_alone())
+
+
+def heads_alone() -> dict[str, dict[str, str]]:
+    """Taggers with as many heads as a translator has, translators with as many as a tagger."""
+    taggers = {f"tagger {seed}": tagger(seed, n_heads=4) for seed in tqdm(range(5), desc="taggers of four heads")}
+    one = {f"translator {seed}": trained(seed, STEPS, n_heads=1) for seed in tqdm(range(4), desc="of one head")}
+    return {name: of_heads(model) for name, model in (taggers | one).items()}
+
+
+@torch.no_grad()
+def of_heads(model: Tagger | Transformer) -> dict[str, str]:
+    """What it needs in the row of *it*, and what its maps show there."""
+    layers = [layer.self_attention for layer in model.encoder.layers]
+
+    def wrong(*ways: Way) -> str:
+        with closed(*ways):
+            return by_kind(misnamed(model) if isinstance(model, Tagger) else changed(model))
+
+    rows = model.rows_of_it() if isinstance(model, Tagger) else rows_of_it(model, batch.source, IT)
+    return {
+        "wrong": wrong(),
+        "without the referent": wrong((layers, IT, REFERENT)),
+        "without the distractor": wrong((layers, IT, DISTRACTOR)),
+        "weight on the place": turn(rows, KINDS["places"]),
+    }
 
 
 def one_row_each(found: dict[str, dict[str, str]]) -> str:
@@ -119,9 +153,10 @@ def one_row_each(found: dict[str, dict[str, str]]) -> str:
     return table([*rows, *([run, *cells.values()] for run, cells in found.items())])
 
 
-def trained(seed: int, steps: int, texts: Corpus = corpus) -> Transformer:
+def trained(seed: int, steps: int, texts: Corpus = corpus, n_heads: int = 4) -> Transformer:
     """A translator as lesson 13 trains it, on its own texts or on others."""
-    model, recipe = translation.translator(texts, seed=seed, **SIZES), translation.recipe(steps, RATE)
+    model = translation.translator(texts, seed=seed, n_heads=n_heads, **SIZES)
+    recipe = translation.recipe(steps, RATE)
     fit(model, texts.batches(32, seed=seed), translation.loss(), seed=seed, progress=False, **recipe)
     return model
 
@@ -148,6 +183,7 @@ def answers(model: Transformer) -> dict[str, dict[str, str]]:
         "the other as read": wrong((cross, PRONOUN, DISTRACTOR)),
         "the other as written": wrong((decoder, PRONOUN, WROTE_OTHER)),
     }
+    no_adjective = wrong((cross, PRONOUN, ADJECTIVE))
     lies = {name: changed(model, **lie) for name, lie in LIES.items()}
     whole, alone = sentences_wrong(model), sentences_wrong(model, (encoder, None, None))
     return {
@@ -177,7 +213,8 @@ def answers(model: Transformer) -> dict[str, dict[str, str]]:
             if "referent" in name
             for kind, among in KINDS.items()
         },
-        "The adjective closed": {"wrong": by_kind(wrong((cross, PRONOUN, ADJECTIVE)))},
+        "The adjective closed": {"wrong": by_kind(no_adjective)}
+        | {kind: by_pronoun(no_adjective, among) for kind, among in KINDS.items()},
         "Heads closed": {
             name: without_each_head(model, layers, whole)
             for name, layers in {"encoder": encoder, "decoder": decoder, "cross": cross}.items()
@@ -222,10 +259,7 @@ def weights_of_it(model: Transformer) -> dict[str, str]:
     rows, cells = rows_of_it(model, batch.source, IT), {}
     heavier = (rows[each, :, REFERENT] > rows[each, :, DISTRACTOR]).double()
     for kind, answer in KINDS.items():
-        noun = rows[each, :, torch.where(answer, REFERENT, DISTRACTOR)]  # (sentence, head): the weight on this kind
-        when, otherwise = noun[answer].mean(0), noun[~answer].mean(0)
-        head = (when - otherwise).abs().argmax()
-        cells[kind] = f"{when[head]:.2f}, {otherwise[head]:.2f}"
+        cells[kind] = turn(rows, answer)
     cells["largest mean"] = f"{max(rows[each, :, word].mean(0).max().item() for word in (REFERENT, DISTRACTOR)):.2f}"
     added = sum(100 * heavier[among].mean(0) for among in KINDS.values())
     cells["heavier, added"] = extent(added.tolist())
@@ -239,12 +273,20 @@ def weights_of_it(model: Transformer) -> dict[str, str]:
     return cells
 
 
-class Tagger(nn.Module):
-    """An encoder of one head and a linear layer that answers in the row of *it*."""
+def turn(rows: Tensor, answer: Tensor) -> str:
+    """The weight on a kind of noun when it is the answer and when not, in the head in which that changes most."""
+    noun = rows[each, :, torch.where(answer, REFERENT, DISTRACTOR)]  # (sentence, head)
+    when, otherwise = noun[answer].mean(0), noun[~answer].mean(0)
+    head = (when - otherwise).abs().argmax()
+    return f"{when[head]:.2f}, {otherwise[head]:.2f}"
 
-    def __init__(self, seed: int, n_answers: int) -> None:
+
+class Tagger(nn.Module):
+    """An encoder, of one head in lesson 13, and a linear layer that answers in the row of *it*."""
+
+    def __init__(self, seed: int, n_answers: int, n_heads: int = 1) -> None:
         super().__init__()
-        body = translation.translator(corpus, seed=seed, n_heads=1, **SIZES)
+        body = translation.translator(corpus, seed=seed, n_heads=n_heads, **SIZES)
         self.words, self.encoder, self.answer = body.source_embedding, body.encoder, nn.Linear(48, n_answers)
 
     def forward(self, source: Tensor, it: Tensor, weights: bool = False) -> tuple[Tensor, Sequence[Tensor]]:
@@ -252,15 +294,19 @@ class Tagger(nn.Module):
         rows, alphas = self.encoder(self.words(source), mask=(source != 0)[:, None], weights=weights)
         return self.answer(rows[torch.arange(len(source)), it]), alphas
 
+    def rows_of_it(self) -> Tensor:
+        """The weights of every head in the row of *it*, in the jury: (sentence, head, word)."""
+        return torch.cat([alphas[each, :, IT] for alphas in self(batch.source, IT, weights=True)[1]], dim=1)
 
-def tagger(seed: int, steps: int = 300) -> Tagger:
+
+def tagger(seed: int, steps: int = 300, n_heads: int = 1) -> Tagger:
     """A tagger as lesson 13 trains it, to name the referent."""
     stories = [e for e in corpus.train if "referent" in e.facts]
     source = corpus.batch(stories).source
     it, referent = (torch.tensor([e.facts[fact] for e in stories]) for fact in ("it", "referent"))
     names = source[torch.arange(len(source)), referent]
     torch.manual_seed(seed)
-    model = Tagger(seed, int(names.max()) + 1)
+    model = Tagger(seed, int(names.max()) + 1, n_heads)
     order = torch.randint(len(source), (steps, 64))
 
     def loss(model: Tagger, i: Tensor) -> Tensor:
@@ -271,14 +317,20 @@ def tagger(seed: int, steps: int = 300) -> Tagger:
 
 
 @torch.no_grad()
+def misnamed(model: Tagger) -> Tensor:
+    """Whether the word that it names is another than the right one, sentence by sentence."""
+    return model(batch.source, IT)[0].argmax(-1) != batch.source[each, REFERENT]
+
+
+@torch.no_grad()
 def of_tagger(model: Tagger) -> dict[str, str]:
     """Where it points, and what it needs."""
-    layers, names = [layer.self_attention for layer in model.encoder.layers], batch.source[each, REFERENT]
+    layers = [layer.self_attention for layer in model.encoder.layers]
     first, last = (alphas[each, 0, IT].argmax(-1) for alphas in model(batch.source, IT, weights=True)[1])
 
     def wrong(*ways: Way) -> str:
         with closed(*ways):
-            return by_kind(model(batch.source, IT)[0].argmax(-1) != names)
+            return by_kind(misnamed(model))
 
     points = {"referent": last == REFERENT, "distractor": last == DISTRACTOR, "adjective": last == ADJECTIVE}
     cuts = {

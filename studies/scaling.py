@@ -15,11 +15,19 @@ from attnlib.models import GPT, GPTConfig
 from attnlib.pretraining.documentation import documents
 from attnlib.training import fit, warmup_cosine
 from studies.machine import described
-from studies.tables import table
+from studies.tables import listed, table
 
 SEEDS, WIDTHS, LETTERS = range(3), (12, 24, 48, 96), (2**14, 2**16, 2**18, 2**20)
 RATES, STEPS, LOOKS, ROWS, LENGTH = (4e-3, 8e-3, 16e-3), (800, 2400), 8, 16, 64
 N_TOKENS, HELD_OUT = 128, 2**16
+FEW_RATES = (1e-3, 2e-3, 4e-3)
+
+FEW = f"""
+## Smaller rates
+
+With {min(LETTERS):,} letters, after {min(STEPS)} steps: the losses of seeds {min(SEEDS)} to {max(SEEDS)} by rate.
+
+"""
 
 PAGE = f"""\
 # Loss against size and data
@@ -91,4 +99,16 @@ def page() -> str:
             runs = [best_loss(width, read[:n], held_out, seed, steps, rates[width]) for seed in SEEDS]
             rows.append([f"{runs[0][0]:,}", f"{n:,}", *(f"{loss:.3f}" for _, loss in runs)])
         parts.append(f"\n## {steps:,} steps\n\n{table(rows)}")
-    return "".join(parts)
+    return "".join(parts) + few_letters(read, held_out)
+
+
+def few_letters(read: Tensor, held_out: Tensor) -> str:
+    """Whether larger models are held back by their rates where letters are few."""
+    rows = [["weights", *(f"{1000 * rate:.0f}e-3" for rate in FEW_RATES)], ["---:"] * (1 + len(FEW_RATES))]
+    for width in tqdm(WIDTHS[1:], desc="few letters"):
+        runs = [
+            [best_loss(width, read[: min(LETTERS)], held_out, seed, min(STEPS), rate) for seed in SEEDS]
+            for rate in FEW_RATES
+        ]
+        rows.append([f"{runs[0][0][0]:,}", *(listed([loss for _, loss in three], 2) for three in runs)])
+    return f"{FEW}{table(rows)}"
