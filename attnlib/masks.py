@@ -84,6 +84,7 @@ def window(
     """
     back, ahead = check_size("back", back), check_size("ahead", ahead)
     query, key = _positions(n_q, n_k, like)
+    back, ahead = (min(reach, key.shape[-1]) for reach in (back, ahead))  # no farther than there are keys
     return (key >= query - back) & (key <= query + ahead)
 
 

@@ -228,8 +228,8 @@ def check_size(name: str, n: int) -> int:
         whole = None
     if whole is None or isinstance(n, bool):  # True is 1 to Python, and a slip to whoever gave it
         raise TypeError(f"{name} must be an integer; got {type(n).__name__}")
-    if not 0 <= whole < 2**63:  # as arrays count
-        raise ValueError(f"{name} must {'not be negative' if whole < 0 else 'be below 2**63'}; got {whole}")
+    if whole < 0:
+        raise ValueError(f"{name} must not be negative; got {whole}")
     return whole
 
 
