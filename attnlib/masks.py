@@ -41,6 +41,8 @@ __all__ = [
     "window",
 ]
 
+FAR = 2**62  # beyond every position; arrays of integers hold it, and a position more
+
 
 def causal(n_q: int, n_k: int | None = None, *, like: Array | None = None) -> Bool[Array, "n_q n_k"]:
     r"""Each position may attend to itself and to what came before it.
@@ -83,9 +85,7 @@ def window(
            [0, 0, 1, 1]])
     """
     back, ahead = check_size("back", back), check_size("ahead", ahead)
-    query, key = _positions(n_q, n_k, like)
-    back, ahead = (min(reach, key.shape[-1]) for reach in (back, ahead))  # no farther than there are keys
-    return (key >= query - back) & (key <= query + ahead)
+    return _within_reach(*_positions(n_q, n_k, like), back, ahead)
 
 
 def prefix(n_q: int, n_k: int | None = None, *, length: int, like: Array | None = None) -> Bool[Array, "n_q n_k"]:
@@ -127,8 +127,8 @@ def block_banded(
            [0, 0, 1, 1]])
     """
     block, back, ahead = check_at_least_one("block", block), check_size("back", back), check_size("ahead", ahead)
-    query, key = (positions // block for positions in _positions(n, None, like))
-    return (key >= query - back) & (key <= query + ahead)
+    query, key = (positions // min(block, FAR) for positions in _positions(n, None, like))
+    return _within_reach(query, key, back, ahead)
 
 
 def combine(*masks: Bool[Array, ...] | Pattern | None) -> Bool[Array, ...] | Pattern | None:
@@ -250,6 +250,11 @@ def _positions(n_q: int, n_k: int | None, like: Array | None) -> tuple[Array, Ar
     if n_q > n_k:
         raise ValueError(f"n_q must not exceed n_k, since a query stands at one of the keys; got {n_q} > {n_k}")
     return _arange(n_q, like)[:, None] + (n_k - n_q), _arange(n_k, like)[None, :]  # (n_q, 1), (1, n_k)
+
+
+def _within_reach(query: Array, key: Array, back: int, ahead: int) -> Bool[Array, "n_q n_k"]:
+    """Keys from ``back`` before a query to ``ahead`` after it."""
+    return (key >= query - min(back, FAR)) & (key <= query + min(ahead, FAR))
 
 
 def _arange(n: int, like: Array | None) -> Array:

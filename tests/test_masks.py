@@ -76,6 +76,8 @@ def test_torch_modules_understand_the_converted_mask(floats):
 @pytest.mark.parametrize("like", [None, torch.zeros(1)])
 def test_a_window_wider_than_all_numbers_hides_nothing(like):
     assert window(2, 3, back=10**20, ahead=10**20, like=like).all()
+    assert block_banded(3, 1, back=10**20, ahead=10**20, like=like).all()
+    assert block_banded(3, 10**20, back=0, like=like).all()
 
 
 @pytest.mark.parametrize(
