@@ -52,8 +52,8 @@ their order 1.82. "nan" stands where the gradient was no finite number before th
 TO_THE_END = f"""
 ## Trained to the end
 
-The residual alone, x + f(x), and the normalisation alone, norm(f(x)), at a rate of {END[0]}, for as long as
-{END[1]:,} steps: after how many the mean loss of 20 steps is below {END[2]}, or what it is at the end.
+The four at a rate of {END[0]}, without a warm-up, for as long as {END[1]:,} steps: after how many the mean loss of
+20 steps is below {END[2]}, or what it is at the end.
 
 """
 
@@ -153,10 +153,10 @@ def trained(way: Callable[..., Tensor], rate: float, steps: int, warmup: int, se
 
 
 def to_the_end() -> str:
-    """When each of the two alone has learned the task, seed by seed."""
+    """When each of the four has learned the task, seed by seed."""
     rate, steps, enough = END
     rows = [["", "seed 0", "seed 1", "seed 2"], [":---"] * 4]
-    for name in ("x + f(x)", "norm(f(x))"):
+    for name in ("pre-norm", "post-norm", "x + f(x)", "norm(f(x))"):
         row = [name]
         for seed in range(3):
             loss = np.convolve(trained(WAYS[name], rate, steps, 1, seed), np.full(20, 1 / 20), "valid")
