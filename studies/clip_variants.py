@@ -9,15 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnlib.data.captions import COLOURS, END, PAIRS, SEEN, WORDS, captioned, captions
+from attnlib.data.captions import COLOURS, END, HELD_OUT, PAIRS, SEEN, WORDS, captioned, captions
 from attnlib.data.shapes import SHAPES
 from attnlib.models import CLIP, CLIPConfig, contrastive_loss
 from attnlib.training import fit, warmup_cosine
 
 STEPS, N = 500, len(SHAPES)
 ALL = torch.ones(len(COLOURS), N, dtype=torch.bool)
-BOARD = tuple(pair for i, pair in enumerate(PAIRS) if (i // N + i % N) % 2)  # as the white squares of a chessboard
-LINKED = tuple(pair for i, pair in enumerate(PAIRS) if (i % N - i // N) % N < 2)  # a colour and the next share a shape
 SIZES = {"n_tokens": len(WORDS), "n_max": 4, "end": END, "side": 16, "patch": 4, "d_model": 32, "n_heads": 4}
 SIZES |= {"n_layers": 2, "d_ff": 64, "d_text": 32, "n_text_heads": 4, "n_text_layers": 1, "d_text_ff": 64}
 SIZES |= {"d_shared": 32}
@@ -35,6 +33,21 @@ class Bag(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """A row for each caption."""
         return self.project(self.norm(self.table(tokens).mean(1)))
+
+
+class Whole(nn.Module):
+    """A caption of which no word is read: a row for each of the 24, then what the captions' encoder ends in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.norm = nn.Embedding(len(PAIRS), 32), nn.LayerNorm(32)
+        self.project = nn.Linear(32, 32, bias=False)
+        nn.init.normal_(self.table.weight, std=0.02)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """A row for each caption."""
+        which = (tokens[:, None] == captions()).all(-1).long().argmax(1)
+        return self.project(self.norm(self.table(which)))
 
 
 class Lists(nn.Module):
@@ -109,6 +122,45 @@ def unaccused(model: CLIP, pictures: Tensor, places: Tensor) -> Tensor:
     return classified(model, pictures, places, shown.view_as(ALL))
 
 
+Pairs = Sequence[tuple[str, str]]
+
+
+def without(held: Pairs) -> Pairs:
+    """The seen pairs, when these are held out."""
+    return tuple(pair for pair in PAIRS if pair not in held)
+
+
+def turned(times: int) -> Pairs:
+    """The seen pairs, when each held-out shape is replaced by one that stands so many places later."""
+    return without([(colour, SHAPES[(SHAPES.index(shape) + times) % N]) for colour, shape in HELD_OUT])
+
+
+def in_turn(*held: str) -> Pairs:
+    """The seen pairs, when of each colour one of these shapes is held out, in turn."""
+    return without([(colour, held[i % len(held)]) for i, colour in enumerate(COLOURS)])
+
+
+def linked(*order: str) -> Pairs:
+    """Twelve pairs: a colour has two neighbours in this ring of shapes, and the next colour shares one of them."""
+    return tuple((c, s) for i, c in enumerate(COLOURS) for s in SHAPES if (order.index(s) - i) % N < 2)
+
+
+def halves(*of_the_first: str) -> Pairs:
+    """Twelve pairs: every other colour, from the first, has these two shapes, and the others have the other two."""
+    return tuple((c, s) for i, c in enumerate(COLOURS) for s in SHAPES if (s in of_the_first) == (i % 2 == 0))
+
+
+CHOICES = {f"choice {times + 1}": turned(times) for times in range(N)}
+CHOICES |= {"rings and squares": in_turn("ring", "square"), "crosses and bars": in_turn("cross", "bar")}
+TWELVE = {
+    "linked 1": linked(*SHAPES),
+    "linked 2": linked("ring", "cross", "square", "bar"),
+    "linked 3": linked("ring", "square", "bar", "cross"),
+    "halves 1": halves("square", "bar"),
+    "halves 2": halves("ring", "square"),
+    "halves 3": halves("ring", "bar"),
+}
+
 Loss = Callable[[CLIP, Tensor, Tensor], Tensor]
 QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
     "How is the picture read?": {
@@ -120,6 +172,8 @@ QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
     "How is the caption read?": {
         "patches, captions as bags of words": {"text": Bag},
         "a convolution, captions as bags of words": {"stem": convolution, "text": Bag},
+        "patches, a row for each caption": {"text": Whole},
+        "a convolution, a row for each caption": {"stem": convolution, "text": Whole},
     },
     "How long is it trained?": {
         "patches, three times the steps": {"steps": 3 * STEPS},
@@ -128,10 +182,10 @@ QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
     "How many combinations are shown?": {
         "patches, 18, of which 12 in a step": {"at_once": 12},
         "a convolution, 18, of which 12 in a step": {"stem": convolution, "at_once": 12},
-        "patches, 12, linked": {"seen": LINKED},
-        "a convolution, 12, linked": {"stem": convolution, "seen": LINKED},
-        "patches, 12 in two halves": {"seen": BOARD},
-        "a convolution, 12 in two halves": {"stem": convolution, "seen": BOARD},
+        "patches, 12, linked": {"seen": TWELVE["linked 1"]},
+        "a convolution, 12, linked": {"stem": convolution, "seen": TWELVE["linked 1"]},
+        "patches, 12 in two halves": {"seen": TWELVE["halves 1"]},
+        "a convolution, 12 in two halves": {"stem": convolution, "seen": TWELVE["halves 1"]},
     },
     "What does training call wrong?": {
         "patches, all 24 captions": {"loss": named},
@@ -151,7 +205,7 @@ def learned(
     text: Callable[[], nn.Module] | None = None,
     loss: Loss = own,
     steps: int = STEPS,
-    seen: Sequence[tuple[str, str]] = SEEN,
+    seen: Pairs = SEEN,
     at_once: int | None = None,
 ) -> CLIP:
     """One run, with pictures of ``pool`` ``(pair, n, channels, side, side)``, of ``at_once`` of the pairs a step.
@@ -183,7 +237,7 @@ def scores(model: CLIP, pictures: Tensor) -> Tensor:
     return (colours.log_softmax(1)[:, :, None] + shapes.log_softmax(1)[:, None]).flatten(1)
 
 
-def shares(model: CLIP, seen: Sequence[tuple[str, str]]) -> tuple[float, float, float, float]:
+def shares(model: CLIP, seen: Pairs) -> tuple[float, float, float, float]:
     """Per cent: right among seen pairs, held-out ones, held-out ones with no other captions; and false alarms."""
     test, unseen = captioned(PAIRS, each=50, seed=99), torch.tensor([pair not in seen for pair in PAIRS])
     found, new = scores(model, test.pictures), unseen[test.pair]
