@@ -24,9 +24,9 @@ SIZES |= {"d_shared": 32}
 class Bag(nn.Module):
     """A caption without order or attention: the mean of its words' rows, then what the captions' encoder ends in."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_words: int = len(WORDS)) -> None:
         super().__init__()
-        self.table, self.norm = nn.Embedding(len(WORDS), 32), nn.LayerNorm(32)
+        self.table, self.norm = nn.Embedding(n_words, 32), nn.LayerNorm(32)
         self.project = nn.Linear(32, 32, bias=False)
         nn.init.normal_(self.table.weight, std=0.02)
 
@@ -35,19 +35,16 @@ class Bag(nn.Module):
         return self.project(self.norm(self.table(tokens).mean(1)))
 
 
-class Whole(nn.Module):
-    """A caption of which no word is read: a row for each of the 24, then what the captions' encoder ends in."""
+class Whole(Bag):
+    """A caption of which no word is read: each of the 24 is one word of its own."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.table, self.norm = nn.Embedding(len(PAIRS), 32), nn.LayerNorm(32)
-        self.project = nn.Linear(32, 32, bias=False)
-        nn.init.normal_(self.table.weight, std=0.02)
+        super().__init__(len(PAIRS))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """A row for each caption."""
         which = (tokens[:, None] == captions()).all(-1).long().argmax(1)
-        return self.project(self.norm(self.table(which)))
+        return super().forward(which[:, None])
 
 
 class Lists(nn.Module):
@@ -150,8 +147,8 @@ def halves(*of_the_first: str) -> Pairs:
     return tuple((c, s) for i, c in enumerate(COLOURS) for s in SHAPES if (s in of_the_first) == (i % 2 == 0))
 
 
-CHOICES = {f"choice {times + 1}": turned(times) for times in range(N)}
-CHOICES |= {"rings and squares": in_turn("ring", "square"), "crosses and bars": in_turn("cross", "bar")}
+EACH_ONCE = {f"choice {times + 1}": turned(times) for times in range(N)}  # so often each pair is held out
+CHOICES = EACH_ONCE | {"rings and squares": in_turn("ring", "square"), "crosses and bars": in_turn("cross", "bar")}
 TWELVE = {
     "linked 1": linked(*SHAPES),
     "linked 2": linked("ring", "cross", "square", "bar"),

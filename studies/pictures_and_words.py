@@ -16,7 +16,19 @@ from attnlib.models import pretrained
 from attnlib.models.dalle import DALLE, PatchCodes
 from attnlib.models.flamingo import Flamingo
 from attnlib.training import fit, warmup_cosine
-from studies.clip_variants import CHOICES, QUESTIONS, STEPS, TWELVE, N, convolution, large, learned, scores, shares
+from studies.clip_variants import (
+    CHOICES,
+    EACH_ONCE,
+    QUESTIONS,
+    STEPS,
+    TWELVE,
+    N,
+    convolution,
+    large,
+    learned,
+    scores,
+    shares,
+)
 from studies.machine import described
 from studies.tables import extent, listed, spread, table
 
@@ -118,7 +130,7 @@ def _choices(pool: Tensor) -> str:
                 ok = scores(learned(seed, pool, **options, **shown), test.pictures).argmax(1) == test.pair
                 runs[seed] = 100 * ok.double().unflatten(0, (len(PAIRS), -1)).mean(1)
             cells.append(spread(runs[:, new].mean(1).tolist()))
-            if choice.startswith("choice"):  # each pair is held out in one of these
+            if choice in EACH_ONCE:
                 right[:, new] = runs[:, new]
         rows.append([name, *cells])
         by_pair = [[name, *SHAPES], ["---", *["---:"] * N]]
