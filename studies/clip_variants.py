@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnlib.data.captions import COLOURS, END, HELD_OUT, PAIRS, SEEN, WORDS, captioned, captions
+from attnlib.data.captions import COLOURS, END, HELD_OUT, PAIRS, SEEN, WORDS, captioned, captions, text
 from attnlib.data.shapes import SHAPES
 from attnlib.models import CLIP, CLIPConfig, contrastive_loss
 from attnlib.training import fit, warmup_cosine
@@ -35,8 +35,20 @@ class Bag(nn.Module):
         return self.project(self.norm(self.table(tokens).mean(1)))
 
 
+class Letters(Bag):
+    """A caption of which no word is read: the mean of its letters' rows, blanks among them."""
+
+    def __init__(self) -> None:
+        super().__init__(128)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """A row for each caption."""
+        means = [self.table(torch.tensor([ord(letter) for letter in text(row)])).mean(0) for row in tokens]
+        return self.project(self.norm(torch.stack(means)))
+
+
 class Whole(Bag):
-    """A caption of which no word is read: each of the 24 is one word of its own."""
+    """A caption that shares nothing with others: each of the 24 is one word of its own."""
 
     def __init__(self) -> None:
         super().__init__(len(PAIRS))
@@ -137,26 +149,18 @@ def in_turn(*held: str) -> Pairs:
     return without([(colour, held[i % len(held)]) for i, colour in enumerate(COLOURS)])
 
 
-def linked(*order: str) -> Pairs:
-    """Twelve pairs: a colour has two neighbours in this ring of shapes, and the next colour shares one of them."""
-    return tuple((c, s) for i, c in enumerate(COLOURS) for s in SHAPES if (order.index(s) - i) % N < 2)
+def linked() -> Pairs:
+    """Twelve pairs: a colour has two neighbours in the ring of shapes, and the next colour shares one of them."""
+    return tuple((c, s) for i, c in enumerate(COLOURS) for j, s in enumerate(SHAPES) if (j - i) % N < 2)
 
 
-def halves(*of_the_first: str) -> Pairs:
-    """Twelve pairs: every other colour, from the first, has these two shapes, and the others have the other two."""
-    return tuple((c, s) for i, c in enumerate(COLOURS) for s in SHAPES if (s in of_the_first) == (i % 2 == 0))
+def halves(*first: str) -> Pairs:
+    """Twelve pairs: these colours are squares and bars, the others rings and crosses."""
+    return tuple((c, s) for c in COLOURS for s in SHAPES if (c in first) == (s in ("square", "bar")))
 
 
 EACH_ONCE = {f"choice {times + 1}": turned(times) for times in range(N)}  # so often each pair is held out
 CHOICES = EACH_ONCE | {"rings and squares": in_turn("ring", "square"), "crosses and bars": in_turn("cross", "bar")}
-TWELVE = {
-    "linked 1": linked(*SHAPES),
-    "linked 2": linked("ring", "cross", "square", "bar"),
-    "linked 3": linked("ring", "square", "bar", "cross"),
-    "halves 1": halves("square", "bar"),
-    "halves 2": halves("ring", "square"),
-    "halves 3": halves("ring", "bar"),
-}
 
 Loss = Callable[[CLIP, Tensor, Tensor], Tensor]
 QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
@@ -169,6 +173,8 @@ QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
     "How is the caption read?": {
         "patches, captions as bags of words": {"text": Bag},
         "a convolution, captions as bags of words": {"stem": convolution, "text": Bag},
+        "patches, captions as bags of letters": {"text": Letters},
+        "a convolution, captions as bags of letters": {"stem": convolution, "text": Letters},
         "patches, a row for each caption": {"text": Whole},
         "a convolution, a row for each caption": {"stem": convolution, "text": Whole},
     },
@@ -179,10 +185,12 @@ QUESTIONS: dict[str, dict[str, dict[str, object]]] = {
     "How many combinations are shown?": {
         "patches, 18, of which 12 in a step": {"at_once": 12},
         "a convolution, 18, of which 12 in a step": {"stem": convolution, "at_once": 12},
-        "patches, 12, linked": {"seen": TWELVE["linked 1"]},
-        "a convolution, 12, linked": {"stem": convolution, "seen": TWELVE["linked 1"]},
-        "patches, 12 in two halves": {"seen": TWELVE["halves 1"]},
-        "a convolution, 12 in two halves": {"stem": convolution, "seen": TWELVE["halves 1"]},
+        "patches, 12, linked": {"seen": linked()},
+        "a convolution, 12, linked": {"stem": convolution, "seen": linked()},
+        "patches, 12 in two halves": {"seen": halves("red", "blue", "pink")},
+        "a convolution, 12 in two halves": {"stem": convolution, "seen": halves("red", "blue", "pink")},
+        "patches, 12 in two other halves": {"seen": halves("red", "green", "blue")},
+        "a convolution, 12 in two other halves": {"stem": convolution, "seen": halves("red", "green", "blue")},
     },
     "What does training call wrong?": {
         "patches, all 24 captions": {"loss": named},
