@@ -70,16 +70,32 @@ def test_eight_times_the_steps_draw_level_at_half_the_rate_in_lesson_16():
     assert sorted(half) == [-0.01, 0.0, 0.0]
 
 
-def test_with_both_orders_a_way_belongs_to_a_kind_in_lesson_13():
+def test_with_both_orders_position_does_not_count_in_lesson_13():
     page = Study(PAGES / "orders.md")
     short = [list(map(numbers, row[1:])) for row in page.rows("After 800 steps")]
     assert [seed for seed in range(5) if max(short[0][seed] + short[1][seed]) < 10] == [0]
-    learned = [row for row in page.rows("After 2,400 steps") if row[1] != "4"]
-    assert max(max(numbers(row[2])) for row in learned) == 8
-    assert max(abs(first - second) for row in learned for first, second in map(numbers, row[2:])) == 6
-    animals, places = (next(row[2:] for row in learned if row[:2] == [kind, "0"]) for kind in ("animals", "places"))
-    assert not any(share for cell in animals for share in numbers(cell))
-    assert numbers(places[1]) == [49, 49]
+    learned = page.rows("After 2,400 steps")
+    assert max(abs(first - second) for row in learned for first, second in map(numbers, row[2:])) == 8
+    cells = {(kind, int(seed)): list(map(numbers, row)) for kind, seed, *row in learned}
+    assert not any(share for row in cells.values() for share in row[0])
+    lies = {row: [share for cell in found[-2:] for share in cell] for row, found in cells.items()}  # read, written
+    for kind in ("animals", "places"):
+        assert lies[kind, 0] == lies[kind, 3] == [100, 100, 0, 0]
+        assert max(lies[kind, 4][:2]) < 20
+        assert min(lies[kind, 4][2:]) > 90
+    for seed in (1, 2):
+        assert max(lies["animals", seed][:2]) < 10
+        assert lies["animals", seed][2:] == [100, 100]
+        assert min(lies["places", seed]) > 80
+    assert not any(share for kind in ("animals", "places") for cell in cells[kind, 3][:-2] for share in cell)
+
+
+def test_the_lower_layers_need_the_warm_up_in_lesson_10():
+    learned = {
+        name: sum(loss < 0.1 for loss in numbers(cell))
+        for name, cell in Study(PAGES / "blocks.md").rows("Which layers")
+    }
+    assert list(learned.values()) == [9, 2, 6, 1]
 
 
 def spreads() -> dict[str, list[list[float]]]:

@@ -48,7 +48,8 @@ def describe(app: Sphinx, doctree: nodes.document) -> None:
         words = {hashlib.sha256(png).hexdigest(): alt for _, png, alt in figures(lesson_notebook(lesson[1]))}
     for image in doctree.findall(nodes.image):
         image["alt"] = words.get(Path(image["uri"]).stem) or image.get("alt", "")
-        image["loading"] = "lazy"
+        if not lesson:  # a lesson may be printed as it is
+            image["loading"] = "lazy"
 
 
 def settle(app: Sphinx, doctree: nodes.document) -> None:
