@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import nbformat
+import pytest
 from test_claims import printed_by
 
 from attnlib.course import Study
@@ -205,3 +206,14 @@ def test_more_runs_give_one_of_the_lowest_parts_of_lesson_24_away():
         assert behind[mistake] == int(said)
     assert behind.pop("exponent twice") == 8
     assert set(behind.values()) == {5, 6}
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_table_in_a_lesson_is_still_that_of_its_study(lesson):
+    pages = [*PAGES.glob("*.md"), PAGES.parent / "attnlib/models/shipped/technical-english/SCORES.md"]
+    known = {line for page in pages for line in page.read_text("utf-8").splitlines()}
+    for cell in nbformat.read(LESSONS[lesson], as_version=4).cells:
+        for out in cell.get("outputs", ()):
+            shown = out.get("data", {}).get("text/markdown", "").splitlines()
+            old = [line for line in shown if line.startswith("|") and line not in known]
+            assert not old, f"{old[0]} is in no study: say make build NB={lesson}"
