@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, layer_norm
-from torch.optim import AdamW
+from torch.optim import Optimizer
 from tqdm import tqdm
 
 from attnlib import MultiHeadAttention, tasks
 from attnlib.nn import FeedForward
 from attnlib.training import fit
+from attnlib.training.run import adamw
 from studies.machine import described
 from studies.tables import listed, table
 
@@ -145,10 +146,12 @@ def losses() -> str:
     return table(rows)
 
 
-def final_loss(way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int) -> float:
+def final_loss(
+    way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int, warm: Sequence[int] = ()
+) -> float:
     """What the lesson's function of this name gives."""
     try:
-        return sum(trained(way, rate, steps, warmup, seed)[-20:]) / 20
+        return sum(trained(way, rate, steps, warmup, seed, warm)[-20:]) / 20
     except FloatingPointError:
         return nan
 
@@ -157,22 +160,22 @@ def warmed() -> str:
     """What post-norm has learned when some of its layers alone have the warm-up."""
     rows = [["layers with a warm-up", "loss"], [":---"] * 2]
     for name, layers in tqdm(LAYERS.items(), desc="warm-ups"):
-        ends = [sum(trained(WAYS["post-norm"], 0.006, 180, 1, seed, warm=layers)[-20:]) / 20 for seed in range(9)]
+        ends = [final_loss(WAYS["post-norm"], 0.006, 180, 1, seed, warm=layers) for seed in range(9)]
         rows.append([name, listed(ends, digits=2)])
     return table(rows)
 
 
-def warming(stack: Stack, layers: Sequence[int], steps: int = 60) -> Callable[[Iterable[Tensor], float], AdamW]:
+def warming(stack: Stack, layers: Sequence[int], steps: int = 60) -> Callable[[Iterable[Tensor], float], Optimizer]:
     """The optimizer of `fit`, with a warm-up for these layers of the stack alone."""
     warm = {id(p) for i in layers for part in (stack.attentions[i], stack.networks[i]) for p in part.parameters()}
 
-    def optimizer(parameters: Iterable[Tensor], lr: float) -> AdamW:
+    def optimizer(parameters: Iterable[Tensor], lr: float) -> Optimizer:
         split: list[list[Tensor]] = [[], []]
         for parameter in parameters:
             split[id(parameter) in warm].append(parameter)
-        found, done = AdamW([{"params": part} for part in split], lr, betas=(0.9, 0.98), weight_decay=0.01), count(1)
+        found, done = adamw([{"params": part} for part in split], lr), count(1)
 
-        def slow(found: AdamW, *_: object) -> None:
+        def slow(found: Optimizer, *_: object) -> None:
             found.param_groups[1]["lr"] *= min(1, next(done) / steps)
 
         found.register_step_pre_hook(slow)
