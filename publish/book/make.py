@@ -17,6 +17,7 @@ def main(argv: Sequence[str]) -> int:
     asked = arguments("book", __doc__, "book/_build", argv)
     source, builder = asked.folder / "source", "singlehtml" if asked.pdf else "html"
     gather(source)
+    print("Setting the lessons and the pages of the library: a minute or two.", flush=True)
     status = build(builder, __file__, source, asked.folder / builder, asked.folder / "doctrees")
     if asked.pdf and not status:
         write([asked.folder / builder / "index.html"], **PAPER)

@@ -52,7 +52,7 @@ function written(box) {
   return (range.getBoundingClientRect().width * box.offsetWidth) / box.getBoundingClientRect().width;
 }
 
-// What is wider than the slide is set smaller, and so is a table that is too high for it.
+// A formula or a line of print that is wider than the slide is set smaller, and a table that is too wide or too high.
 function fit(slide) {
   for (const part of slide.querySelectorAll("div.math:has(mjx-math), pre")) {
     const inner = part.querySelector("mjx-math");
@@ -61,9 +61,10 @@ function fit(slide) {
   }
   for (const table of slide.querySelectorAll("table")) {
     const parts = [...slide.children].filter((part) => !part.matches("aside"));
-    const rest = parts.reduce((sum, part) => sum + part.offsetHeight + 26, 104) - table.offsetHeight;
-    const over = Math.max(table.offsetHeight / (720 - rest), table.offsetWidth / table.parentElement.clientWidth);
-    if (over > 1) table.style.fontSize = `${Math.floor(parseFloat(getComputedStyle(table).fontSize) / over)}px`;
+    const tooLarge = () => table.offsetWidth > table.parentElement.clientWidth ||
+      parts.reduce((sum, part) => sum + part.offsetHeight + 26, 104) > 720;
+    table.style.fontSize = "";
+    for (let size = 31; size > 12 && tooLarge(); size--) table.style.fontSize = `${size}px`;
   }
 }
 
