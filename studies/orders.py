@@ -37,9 +37,9 @@ two shares of pronouns that are wrong, in per cent: where *it* is the first noun
 CROSSED = f"""
 ## After {LONGER:,} steps
 
-A way is closed at the position that writes the pronoun, in all layers and heads; *it* is hidden from every row. In the
-last two columns nothing is closed, but the text that is read, or the one that is written, has another referent, of the
-other gender.
+A way is closed at the position that writes the pronoun, in all layers and heads. In the last four columns nothing is
+closed, but the text that is read, or the one that is written, has another noun of the other gender: first in place of
+the noun that is meant, then in place of the other noun.
 
 """
 
@@ -56,8 +56,8 @@ def page() -> str:
             found[steps, kind, seed] = [per_cent(pair) for pair in zip(*shares, strict=True)]
     short = [["about", *(f"seed {seed}" for seed in SEEDS)], [":---"] * (1 + len(SEEDS))]
     short += [[kind, *(found[STEPS, kind, seed][0] for seed in SEEDS)] for kind in ("animals", "places")]
-    heads = ["about", "seed", "nothing", "the noun as read", "the noun as written", "both", "*it*"]
-    rows = [[*heads, "another read", "another written"], [":---"] * 9]
+    heads = ["about", "seed", "nothing", "the noun as read", "the noun as written", "another read", "another written"]
+    rows = [[*heads, "the other noun: another read", "another written"], [":---"] * 9]
     rows += [[kind, str(seed), *found[LONGER, kind, seed]] for kind, seed in product(("animals", "places"), SEEDS)]
     return WORDS + table(short) + CROSSED + table(rows)
 
@@ -82,20 +82,20 @@ def _about(example: Example) -> str:
 def asked(model: Transformer, both: Corpus, examples: list[Example]) -> list[float]:
     """The shares of wrong pronouns, way by way."""
     batch, each = both.batch(examples), torch.arange(len(examples))
-    lie = both.batch([other_gender(e, "referent") for e in examples])
-    it, referent, pronoun = (torch.tensor([e.facts[fact] for e in examples]) for fact in ("it", "referent", "pronoun"))
+    lies = [both.batch([other_gender(e, noun) for e in examples]) for noun in ("referent", "distractor")]
+    referent, pronoun = (torch.tensor([e.facts[fact] for e in examples]) for fact in ("referent", "pronoun"))
     wrote = [[i + 1 for i in e.facts["wrote_referent"]] for e in examples]
-    encoder = [layer.self_attention for layer in model.encoder.layers]
     decoder = [layer.self_attention for layer in model.decoder.layers]
     cross = [layer.cross_attention for layer in model.decoder.layers]
-    read, written = (cross, pronoun, referent), (decoder, pronoun, wrote)
 
     def wrong(source: Tensor = batch.source, target: Tensor = batch.target) -> Tensor:
         logits = model(source, shift_right(target)).logits[each, pronoun]
         return (logits.argmax(-1) != batch.target[each, pronoun]).double().mean()
 
     shares = []
-    for ways in ((), (read,), (written,), (read, written), ((encoder + cross, None, it),)):
+    for ways in ((), ((cross, pronoun, referent),), ((decoder, pronoun, wrote),)):
         with closed(*ways):
-            shares.append(wrong().item())
-    return [*shares, wrong(source=lie.source).item(), wrong(target=lie.target).item()]
+            shares.append(wrong())
+    for lie in lies:
+        shares += wrong(source=lie.source), wrong(target=lie.target)
+    return [share.item() for share in shares]
