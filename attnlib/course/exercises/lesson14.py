@@ -77,7 +77,10 @@ def _share(x):
 
 
 def _length(p_right, p_end):
-    return int(np.log(p_end) / np.log(p_right))
+    n = 0
+    while p_right ** (n + 1) >= p_end:
+        n += 1
+    return n
 
 
 def _table():
