@@ -76,7 +76,8 @@ def _names(one: NotebookNode) -> list[str]:
 
 def formula(number: str, name: str) -> str:
     """The one displayed formula with this TeX in it, without the point or comma of its sentence."""
-    return _only([tex.strip(" \n.,") for tex in FORMULA.findall(_prose(number)) if name in tex], number, name, "formula")
+    found = [tex.strip(" \n.,") for tex in FORMULA.findall(_prose(number)) if name in tex]
+    return _only(found, number, name, "formula")
 
 
 def written_table(number: str, name: str, rows: Sequence[str] = ()) -> str:
