@@ -30,7 +30,8 @@ Texts = Sequence[tuple[str, str]]
 TEXTS = f"""
 ## JupyterLab's interface, English to Chinese
 
-2,743 pairs, cut into 2,000 tokens by byte-pair encoding; two layers a side of {LARGE["d_model"]}, dropout
+2,743 pairs, cut into 2,000 tokens by byte-pair encoding. Networks are trained on the 2,633 that have at most {LONGEST}
+tokens a side, and read no more of a text; two layers a side of {LARGE["d_model"]}, dropout
 {LARGE["dropout"]}, batches of {BATCH}, greedy decoding. BLEU and chrF of 300 held-out texts, none of them near one of
 the 2,743, and per cent written as the translators did. The gaps are in the same English and Chinese
 texts, which are then translated.
