@@ -72,7 +72,7 @@ def weights(bar: tqdm) -> str:
         "read from both ends": {"attend": "bahdanau", "bidirectional": True},
         "bilinear score": {"attend": "bahdanau", "score": "general"},
         "new state asks": {"kind": ContextKept, "score": "additive"},
-        "new state asks, next step lacks what it got": {"attend": "luong", "score": "additive"},
+        "new state asks, next step gets no context": {"attend": "luong", "score": "additive"},
         "the same, and bilinear score: Luong": {"attend": "luong"},
     }
     columns = ("largest weight on the letter", "one place after it", "letters right, of ten")
