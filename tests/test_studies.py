@@ -92,6 +92,10 @@ def test_with_both_orders_position_does_not_count_in_lesson_13():
         assert lies["animals", seed][2:] == [100, 100]
         assert min(lies["places", seed]) > 80
         assert min(others["animals", seed][:2]) > 80
+    assert not any(share for kind in ("animals", "places") for cell in cells[kind, 3][:3] for share in cell)
+    for seed in (0, 1, 2):  # the noun as read, closed
+        assert max(cells["animals", seed][1]) <= 1
+        assert min(cells["places", seed][1]) > 30
     assert {row for row, shares in others.items() if any(shares)} == {("animals", 1), ("animals", 2)}
     assert others["animals", 1][2:] == others["animals", 2][2:] == [0, 0]
 

@@ -63,7 +63,7 @@ function fit(slide) {
     const parts = [...slide.children].filter((part) => !part.matches("aside"));
     const tooLarge = () => table.offsetWidth > table.parentElement.clientWidth ||
       parts.reduce((sum, part) => sum + part.offsetHeight + 26, 104) > 720;
-    table.style.fontSize = "";
+    table.style.fontSize = ""; // its fonts may have come since
     for (let size = 31; size > 12 && tooLarge(); size--) table.style.fontSize = `${size}px`;
   }
 }
