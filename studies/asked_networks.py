@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnlib import translation
@@ -16,8 +17,8 @@ from attnlib.data.corpus import Corpus
 from attnlib.data.examples import Example
 from attnlib.data.text import END, PAD, START, Pairs, Vocabulary
 from attnlib.models import GPT, T5, GPTConfig, T5Config
-from attnlib.nn import Transformer
-from attnlib.pretraining import corrupt_spans, draw_spans
+from attnlib.nn import Transformer, shift_right
+from attnlib.pretraining import corrupt_spans, draw_spans, sentinel
 from attnlib.training import fit, smoothed_cross_entropy
 
 SEEDS, STEPS, BATCH = range(3), 500, 64
@@ -162,14 +163,18 @@ def gaps(texts: Sequence[Sequence[str]], words: Vocabulary, *, seed: int) -> Bat
 
 @torch.no_grad()
 def gap_losses(model: Transformer, texts: Sequence[Sequence[str]], words: Vocabulary) -> tuple[float, float]:
-    """The loss of a token of gaps in new texts, in nats: asked with its own source, and with that of another text."""
+    """The loss of a token that was taken out of new texts, in nats: with its own source, and with another text's.
+
+    Sentinels and `END`, which are written beside these tokens, are not counted.
+    """
+    marks = torch.tensor([PAD, END, *words.encode([*map(sentinel, range(9))])])
     found = []
     for shift in (0, 1):
-        total = count = 0
+        losses = []
         for step in range(5):
             batch = gaps(texts, words, seed=99)(step)
-            source, lengths = (part.roll(shift, 0) for part in (batch.source, batch.source_lengths))
-            loss, n = translation.loss(0.0)(model, batch._replace(source=source, source_lengths=lengths))
-            total, count = total + loss.item(), count + n
-        found.append(total / count)
+            logits = model(batch.source.roll(shift, 0), shift_right(batch.target)).logits
+            each = cross_entropy(logits.mT, batch.target, reduction="none")
+            losses.append(each[~torch.isin(batch.target, marks)])
+        found.append(torch.cat(losses).mean().item())
     return found[0], found[1]

@@ -192,7 +192,8 @@ def few_pairs() -> str:
     losses = [gap_losses(model, new, words) for model in filled]
     said = "; ".join(f"{own:.2f}, and with the source of another text {other:.2f}" for own, other in losses)
     return (
-        table(rows) + f"\nLoss of a token in gaps of new numbers, after the {STEPS} steps on gaps, in nats: {said}.\n"
+        table(rows)
+        + f"\nNats for a token taken out of new numbers, marks aside, after {STEPS} steps on gaps: {said}.\n"
     )
 
 

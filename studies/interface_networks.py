@@ -96,8 +96,8 @@ def interface() -> str:
         [
             table(rows),
             f"\nNetworks read at most {LONGEST} tokens of a text, and are trained on ",
-            f"the {len(room.corpus.train):,} pairs in which neither side has more.\n",
-            f"\nLoss of a token in gaps of the held-out texts, after the {GAPS} steps on gaps, in nats: {said}.\n",
+            f"the {len(room.corpus.train):,} pairs in which neither side has more, *Chinese :* included.\n",
+            f"\nNats for a token taken out of the held-out texts, marks aside, after {GAPS} steps on gaps: {said}.\n",
             "\n## By what is asked\n" + by_kind(english, right, first, train),
             "\n## Exact answers\n" + exact_ones(english, right, first, train),
             "\n## Examples\n" + examples(english, right, first[0], train),

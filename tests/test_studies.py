@@ -128,7 +128,7 @@ def losses() -> dict[str, list[list[float]]]:
 
 def test_what_learns_in_lesson_10():
     found = losses()
-    without_order = 1.82
+    without_order = 1.81
     assert all(min(one) > without_order for cells in found.values() for one in cells[:2])  # one part alone
     assert all(max(cells[3]) < 0.1 for cells in found.values())  # pre-norm
     assert max(found["0.006 warm-up"][2] + found["0.001 no warm-up 400 steps"][2]) < 0.1
@@ -141,7 +141,7 @@ def test_a_residual_alone_is_slow_in_lesson_10():
     before, after, alone = ([int(cell.replace(",", "").split()[0]) for cell in row[1:]] for row in learned)
     assert all(a < b < 5000 for a, b in zip(after, alone, strict=True))
     assert all(4 <= b / a < 8.5 for a, b in zip(before, alone, strict=True))
-    assert all(re.fullmatch(r"never \(1\.8[123]\)", loss) for loss in never)  # the symbols without their order: 1.82
+    assert all(re.fullmatch(r"never \(1\.8[123]\)", loss) for loss in never)  # the symbols without their order: 1.81
 
 
 def by_words() -> dict[str, list[list[float]]]:
