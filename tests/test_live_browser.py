@@ -313,6 +313,7 @@ def test_the_keyboard_alone_cuts_every_head(page):
     page.keyboard.press("Home")
     assert page.evaluate("document.activeElement.id") == f"head-{names[0]}"
     page.keyboard.press("End")
+    page.wait_for_function(READY)  # what is still being computed would say so in place of the refusal
     page.keyboard.press("Shift+Enter")
     assert page.locator("#state").inner_text().startswith("4.5 is cut. A control is another head")
     page.keyboard.press("Enter")
