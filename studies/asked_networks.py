@@ -23,6 +23,7 @@ from attnlib.training import fit, smoothed_cross_entropy
 
 SEEDS, STEPS, BATCH = range(3), 500, 64
 SIZES = {"d_model": 64, "d_ff": 128, "tie": "all"}
+SENTINELS = tuple(map(sentinel, range(9)))
 Batches = Callable[[int], Pairs]
 
 
@@ -167,7 +168,7 @@ def gap_losses(model: Transformer, texts: Sequence[Sequence[str]], words: Vocabu
 
     Sentinels and `END`, which are written beside these tokens, are not counted.
     """
-    marks = torch.tensor([PAD, END, *words.encode([*map(sentinel, range(9))])])
+    marks = torch.tensor([PAD, END, *words.encode(SENTINELS)])
     found = []
     for shift in (0, 1):
         losses = []

@@ -199,9 +199,7 @@ def labels(bar: tqdm) -> str:
     def pretrained(*shown: str) -> list[dict[str, Tensor]]:
         """Weights of three models that had no gap in words of these kinds."""
         special = (CLS, *(token for token, kind in kinds.items() if kind in shown))
-        options = {"share": SHARE, "mask": MASK, "special": special}
-        batches = [gapped_batches(TEXTS, BATCH, len(WORDS), seed=seed, **options) for seed in SEEDS]
-        return [trained(seed, bar, batches=one).state_dict() for seed, one in zip(SEEDS, batches, strict=True)]
+        return [trained(seed, bar, special=special).state_dict() for seed in SEEDS]
 
     everywhere = pretrained()
     scratch = [{}] * len(SEEDS)
@@ -305,6 +303,7 @@ def trained(
     *,
     texts: Tensor = TEXTS,
     share: float = SHARE,
+    special: Sequence[int] = (CLS,),
     steps: int = STEPS,
     batches: Callable[[int], Gapped] | None = None,
     start: Mapping[str, Tensor] | None = None,
@@ -317,7 +316,8 @@ def trained(
     model = BERT(BERTConfig(**SIZES | sizes))
     drawn = model.state_dict()
     model.load_state_dict(drawn | {name: x for name, x in (start or {}).items() if name in drawn})
-    batches = batches or gapped_batches(texts, BATCH, len(WORDS), seed=seed, share=share, **MASKING)
+    masking = MASKING | {"special": special}
+    batches = batches or gapped_batches(texts, BATCH, len(WORDS), seed=seed, share=share, **masking)
     options = {"steps": steps, "lr": RATE, "seed": seed, "schedule": warmup_cosine(steps // 10, steps)}
     fit(model, batches, loss, **options, progress=False, metrics=metrics, every=50)
     bar.update()

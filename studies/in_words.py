@@ -19,10 +19,10 @@ from attnlib.data.examples import Example
 from attnlib.data.numbers import english, german
 from attnlib.data.text import END, Vocabulary, by_length
 from attnlib.nn import Transformer
-from attnlib.pretraining import sentinel
 from studies.asked_networks import (
     BATCH,
     SEEDS,
+    SENTINELS,
     SIZES,
     STEPS,
     LanguageModel,
@@ -174,7 +174,7 @@ def few_pairs() -> str:
     numbers = np.random.default_rng(0).permutation(10_000).tolist()
     texts = [german(n) for n in numbers[1000:4000]] + [english(n) for n in numbers[4000:7000]]
     new = [german(n) for n in numbers[7000:8000]] + [english(n) for n in numbers[8000:9000]]
-    words = Vocabulary([*texts, ["english", "fill", ":", *map(sentinel, range(9))]])
+    words = Vocabulary([*texts, ["english", "fill", ":", *SENTINELS]])
     test, *some = (from_german(numbers[a:b]) for a, b in ((0, 200), (200, 300), (200, 600)))
     corpora = [Corpus(pairs, test, words, words) for pairs in some]
     fresh = [translation.translator(corpora[0], seed=seed, **SIZES) for seed in SEEDS]

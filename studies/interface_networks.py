@@ -16,10 +16,10 @@ from attnlib.data.examples import Example
 from attnlib.data.interface_texts import near_pairs, normalised
 from attnlib.data.text import Vocabulary
 from attnlib.nn import Transformer
-from attnlib.pretraining import byte_pairs, sentinel
+from attnlib.pretraining import byte_pairs
 from attnlib.scores import dot
 from attnlib.training import fit
-from studies.asked_networks import BATCH, SEEDS, gap_losses, gaps
+from studies.asked_networks import BATCH, SEEDS, SENTINELS, gap_losses, gaps
 from studies.tables import listed, table
 
 LARGE = {"d_model": 128, "d_ff": 512, "tie": "all", "dropout": 0.1}
@@ -45,7 +45,7 @@ class Interface:
         self.tokenizer = byte_pairs([text for pair in train for text in pair], 2000)
         self.texts = [text for text in map(self.cut, (t for pair in train for t in pair)) if 2 < len(text) <= LONGEST]
         pairs = [Example(("Chinese", ":", *self.cut(a)), tuple(self.cut(b))) for a, b in train]
-        self.words = Vocabulary([*self.texts, ["Chinese", "fill", ":", *map(sentinel, range(9))]])
+        self.words = Vocabulary([*self.texts, ["Chinese", "fill", ":", *SENTINELS]])
         fit_in = [pair for pair in pairs if max(map(len, pair[:2])) <= LONGEST]
         self.corpus = Corpus(fit_in, [], self.words, self.words)
 

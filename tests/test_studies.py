@@ -128,7 +128,7 @@ def losses() -> dict[str, list[list[float]]]:
 
 def test_what_learns_in_lesson_10():
     found = losses()
-    without_order = 1.81
+    without_order = 1.82  # the lesson's 1.81, and a little
     assert all(min(one) > without_order for cells in found.values() for one in cells[:2])  # one part alone
     assert all(max(cells[3]) < 0.1 for cells in found.values())  # pre-norm
     assert max(found["0.006 warm-up"][2] + found["0.001 no warm-up 400 steps"][2]) < 0.1
