@@ -23,6 +23,11 @@ class Claim:
     lessons: tuple[str, ...]
     test: str
 
+    @property
+    def shows(self) -> str:
+        """What its test shows, in words."""
+        return self.test.partition("::")[2].split("_", 3)[3].replace("_", " ")
+
 
 def read() -> tuple[Claim, ...]:
     """The ledger as it stands in ``claims.csv``, where lessons are separated by spaces."""
@@ -46,7 +51,7 @@ def as_markdown() -> str:
         "",
         "Sentences that are widely repeated, and what becomes of them. Each is shown in a lesson and held by a test.",
         "",
-        "| # | one reads | what is true | shown in | held by |",
+        "| # | one reads | what is true | shown in | its test shows |",
         "| ---: | --- | --- | --- | --- |",
     ]
     return "\n".join([*head, *map(_row, CLAIMS)]) + "\n"
@@ -55,5 +60,5 @@ def as_markdown() -> str:
 def _row(claim: Claim) -> str:
     files = {lesson.number: lesson.file for lesson in LESSONS}
     shown = ", ".join(f"[{n}]({files[n]}.ipynb)" for n in claim.lessons)
-    path, test = claim.test.split("::")
-    return f"| {claim.number} | {claim.sentence} | {claim.verdict} | {shown} | [{test}](../{path}) |"
+    path = claim.test.partition("::")[0]
+    return f"| {claim.number} | {claim.sentence} | {claim.verdict} | {shown} | [{claim.shows}](../{path}) |"

@@ -83,7 +83,7 @@ def claim_tests() -> str:
     text = ["# Tests of the claims\n\n`make test` runs them; the [ledger](../notebooks/CLAIMS.md) links here.\n"]
     for claim in CLAIMS:
         path, test = claim.test.split("::")
-        text.append(f"({test})=\n## {claim.number} · {claim.sentence}\n\n{claim.verdict}\n")
+        text.append(f"({claim.shows})=\n## {claim.number} · {claim.sentence}\n\n{claim.verdict}\n")
         text.append(f"```python\n{_function(path, test)}\n```\n")
     return "\n".join(text)
 
