@@ -94,13 +94,19 @@ def opened(browser, seen):
     tab.set_default_timeout(PATIENCE * 1000)
     tab.asked, tab.errors, tab.weight = [], [], 0
     tab.on("request", lambda asked: tab.asked.append(asked.url))
-    tab.on("requestfailed", lambda asked: tab.errors.append(f"{asked.url} failed"))
+    tab.on("requestfailed", lambda asked: note_failed(tab, asked))
     tab.on("pageerror", lambda error: tab.errors.append(str(error)))
     tab.on("response", lambda came: weigh(tab, came))
     try:
         yield tab
     finally:
         tab.close()
+
+
+def note_failed(tab, asked):
+    """Note what could not be fetched; what was still on its way when the page was left did not fail."""
+    if asked.failure != "net::ERR_ABORTED":
+        tab.errors.append(f"{asked.url} failed: {asked.failure}")
 
 
 def weigh(tab, came):
