@@ -168,7 +168,7 @@ def loss(one: Patient) -> Report:
 
 @torch.no_grad()
 def sizes(one: Patient) -> Report:
-    """Does it still run where no two sizes are equal?
+    """Does it run with no two of its sizes equal?
 
     >>> from attnlib.course.lab import patient
     >>> sizes(patient(1))
@@ -203,7 +203,7 @@ def reference(one: Patient) -> Report:
 
 @torch.no_grad()
 def half(one: Patient) -> Report:
-    """Are the logits numbers in half precision, too?
+    """Are the logits finite in half precision, too?
 
     >>> from attnlib.course.lab import patient
     >>> half(patient(1))
@@ -238,7 +238,7 @@ def maps(one: Patient) -> Report:
 
 
 def beams(one: Patient) -> Report:
-    """Does nothing but padding follow the end of each of four beams?
+    """Does only padding follow the end of each of four beams?
 
     >>> from attnlib.course.lab import patient
     >>> beams(patient(1))
