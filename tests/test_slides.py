@@ -296,6 +296,27 @@ def test_the_keys_work(built, browser):
     page.close()
 
 
+# Of each page of a printed deck: what stands outside of its edges; a slider without its page counts as well.
+OUTSIDE = """[...document.querySelectorAll(".pdf-page")].flatMap((page) => {
+  const edge = page.getBoundingClientRect();
+  return [...page.querySelectorAll(":is(h1, h2, p, pre, table, img, iframe):not(aside *)")].filter((part) => {
+    const box = part.getBoundingClientRect();
+    return box.left < edge.left + 20 || box.right > edge.right - 20 || box.bottom > edge.bottom + 1 ||
+      (part.matches("iframe") && !part.src);
+  }).map((part) => `${page.querySelector("h1, h2").textContent}: ${part.outerHTML.slice(0, 80)}`);
+})"""
+
+
+@pytest.mark.parametrize("name", ["16_gpt", "20_long_sequences"])
+def test_on_paper_each_slide_has_a_page_and_keeps_to_it(built, browser, name):
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    page.goto((built / f"{name}.html").as_uri() + "?print-pdf&theme=light")
+    page.wait_for_function("window.deckReady === true")
+    assert page.locator(".pdf-page").count() == len(slides_of((SLIDES / f"{name}.md").read_text("utf-8")))
+    assert page.evaluate(OUTSIDE) == []
+    page.close()
+
+
 def test_what_answers_a_heading_comes_a_step_later(built, browser):
     page = browser.new_page()
     page.goto((built / "12_training_a_translator.html").as_uri())

@@ -9,7 +9,7 @@ from publish.notebooks import ROOT
 from publish.printing import write
 from publish.site import arguments, build
 
-READY = "window.deckReady === true && document.querySelector('.pdf-page')"
+READY = "window.deckReady === true"
 
 
 def main(argv: Sequence[str]) -> int:

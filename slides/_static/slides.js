@@ -71,18 +71,26 @@ function fit(slide) {
 const startWith = {
   width: 1280, height: 720, margin: 0, center: false, hash: true, slideNumber: "c/t",
   transition: "none", backgroundTransition: "none", controls: false, pdfSeparateFragments: false,
+  pdfMaxPagesPerSlide: 1,
 };
 
+const paged = new Promise((done) => Reveal.on("pdf-ready", done));
 Reveal.on("ready", async () => {
   Reveal.addKeyBinding({ keyCode: 68, key: "D", description: "Light or dark" }, exchange);
   if (!/print-pdf/.test(location.search)) {
     const update = () => [uncover, fit].forEach((then) => then(Reveal.getCurrentSlide()));
     for (const event of ["slidechanged", "fragmentshown", "fragmenthidden", "resize"]) Reveal.on(event, update);
     update();
+  } else {
+    await paged;
+    for (const page of document.querySelectorAll(".pdf-page iframe")) { // reveal.js loads it when its slide is shown
+      page.src = page.dataset.src || page.src;
+      await new Promise((loaded) => page.addEventListener("load", loaded));
+    }
   }
   await window.MathJax?.startup?.promise;
   await document.fonts.ready;
   Reveal.layout();
-  document.querySelectorAll(".slides section section").forEach(fit);
+  document.querySelectorAll(".slides section section, .pdf-page > section").forEach(fit);
   window.deckReady = true;
 });
