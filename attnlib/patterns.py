@@ -110,13 +110,21 @@ class Band(Pattern):
     beside
         A mask that hides more, ``(..., n_q, n_k)``, or ``(..., 1, n_k)`` for padding: see `attnlib.masks.combine`.
 
-    ``dense`` gives the same mask as an array.
+    Raises
+    ------
+    TypeError
+        A size that is not an integer.
+    ValueError
+        A size that is negative, a dilation of zero and, when it is put to use, a global position that no key has.
 
-    Raises ``TypeError`` when a size is not an integer, ``ValueError`` when one is negative or the dilation zero, and,
-    when it is put to use, for a global position that no key has.
+    Notes
+    -----
+    ``dense`` gives the same mask as an array.
 
     Source: Beltagy, Peters, Cohan (2020), section 3.1: sliding window, dilated sliding window, global attention.
 
+    Examples
+    --------
     >>> Band(back=2, dilation=2, global_positions=[1]).dense(6).astype(int)
     array([[1, 1, 0, 0, 0, 0],
            [1, 1, 1, 1, 1, 1],
@@ -193,13 +201,21 @@ class BigBird(Pattern):
     beside
         A mask that hides more, as in `Band`.
 
-    ``random_blocks`` gives those that are drawn, ``dense`` the same mask as an array.
+    Raises
+    ------
+    TypeError
+        A size that is not an integer.
+    ValueError
+        A size that is negative, a block of zero and, when it is put to use, a global block that is not there.
 
-    Raises ``TypeError`` when a size is not an integer, ``ValueError`` when one is negative or the block zero, and,
-    when it is put to use, for a global block that is not there.
+    Notes
+    -----
+    ``random_blocks`` gives those that are drawn, ``dense`` the same mask as an array.
 
     Source: Zaheer et al. (2020), section 2 and appendix D.
 
+    Examples
+    --------
     >>> BigBird(block=1, n_random=1, global_blocks=[0]).dense(6).astype(int)
     array([[1, 1, 1, 1, 1, 1],
            [1, 1, 1, 0, 1, 0],

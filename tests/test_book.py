@@ -163,6 +163,11 @@ def test_an_entry_of_the_reference_is_whole(book):
         assert part in entry, part
 
 
+def test_no_sentence_is_taken_for_a_parameter(book):
+    for path in book.glob("api/*.html"):
+        assert not re.findall(r"<strong>(?:``|&gt;&gt;&gt;|Raises|Source)[^<]*", path.read_text("utf-8")), path.name
+
+
 def test_the_ledger_leads_to_the_code_of_its_tests(book, pages):
     links = {a["href"] for a in pages[book / "notebooks" / "CLAIMS.html"].links}
     tests = (book / "tests" / "test_claims.html").read_text("utf-8")

@@ -94,6 +94,8 @@ def attention(
     TypeError
         Not an array, not floating-point, dtypes or libraries mixed, a mask that is not boolean.
 
+    Notes
+    -----
     Source: Vaswani et al. (2017), section 3.2.1; for any score: Bahdanau, Cho, Bengio (2015), section 3.1.
 
     Examples

@@ -174,14 +174,21 @@ class MultiHeadAttention(nn.Module):
         A function of queries ``(..., n_q, d_head)`` and keys ``(..., n_k, d_head)`` that returns ``(..., n_q, n_k)``,
         as those of `attnlib.scores`; a module, if it has parameters.
 
+    Raises
+    ------
+    ValueError
+        Sizes below one, heads that do not divide, a dropout outside [0, 1).
+
+    Notes
+    -----
     The four projections are ``(d_model, n_heads * d_head)`` and so on in the row convention: ``w_q``, ``w_k``,
     ``w_v``, ``w_o``. The first three are parts of one matrix, so that self-attention needs one product.
-
-    Raises ``ValueError`` for sizes below one, heads that do not divide, a dropout outside [0, 1).
 
     Source: Vaswani et al. (2017), section 3.2.2; Shazeer (2019) for one head of keys and values; Ainslie et al.
     (2023) for groups.
 
+    Examples
+    --------
     >>> layer = MultiHeadAttention(d_model=8, n_heads=2)
     >>> out, weights = layer(torch.randn(3, 5, 8), weights=True)
     >>> out.shape, weights.shape
@@ -294,9 +301,14 @@ class MultiHeadAttention(nn.Module):
         weights
             True returns the weights too, ``(..., n_heads, n_q, n_k)``.
 
-        Raises ``ValueError`` when a last axis is not ``d_model``, a mask or bias does not fit or a cache is full;
-        otherwise as `attnlib.attention`.
+        Raises
+        ------
+        ValueError
+            A last axis that is not ``d_model``, a mask or bias that does not fit, a cache that is full; otherwise as
+            `attnlib.attention`.
 
+        Examples
+        --------
         >>> layer = MultiHeadAttention(8, 4, n_kv_heads=1)
         >>> words, picture = torch.randn(2, 5, 8), torch.randn(2, 7, 8)
         >>> layer(words, picture).out.shape

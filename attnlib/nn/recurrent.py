@@ -100,15 +100,22 @@ class Seq2Seq(nn.Module):
     bidirectional
         Does the encoder read the source from both ends?
 
+    Raises
+    ------
+    ValueError
+        Sizes below one, an unknown name, an odd ``d_model`` with ``bidirectional``.
+
+    Notes
+    -----
     The decoder starts from :math:`s_0 = \tanh(h_n W_s + b_s)`, whatever ``attend`` is; an LSTM also from a cell of
     its own. Padding is never read, so a padded batch gives what its sequences give alone.
-
-    Raises ``ValueError`` for sizes below one, an unknown name, an odd ``d_model`` with ``bidirectional``.
 
     Source: Elman (1990) for the plain cell, Hochreiter, Schmidhuber (1997) for the LSTM, Cho et al. (2014),
     sections 2.2 and 2.3, for the GRU and the vector at every step; Sutskever, Vinyals, Le (2014), section 2;
     Bahdanau, Cho, Bengio (2015), section 3 and appendix A; Luong, Pham, Manning (2015), section 3.1.
 
+    Examples
+    --------
     >>> from attnlib.nn import shift_right
     >>> model = Seq2Seq(9, 9, d_model=8, attend="bahdanau")
     >>> source, target = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([[6, 5, 4], [8, 7, 0]])

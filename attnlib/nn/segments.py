@@ -39,14 +39,20 @@ class RelativeAttention(nn.Module):
     d_model, n_heads, d_head, dropout, bias
         As in `attnlib.MultiHeadAttention`; ``d_model`` is even, for `attnlib.positions.sinusoidal`.
 
+    Raises
+    ------
+    ValueError
+        Sizes below one, an odd ``d_model``, heads that do not divide it, a dropout outside [0, 1).
+
+    Notes
+    -----
     The projections are ``in_proj``, ``position_proj`` (:math:`W_R`) and ``out_proj``; ``u`` and ``v`` are
     ``(n_heads, 1, d_head)`` and start at zero.
 
-    Raises ``ValueError`` for sizes below one, an odd ``d_model``, heads that do not divide it, a dropout outside
-    [0, 1).
-
     Source: Dai et al. (2019), section 3.3, where the equation stands without the root, which their code has.
 
+    Examples
+    --------
     >>> layer = RelativeAttention(d_model=8, n_heads=2)
     >>> x, memory = torch.randn(3, 5, 8), torch.randn(3, 4, 8)
     >>> out, weights = layer(x, memory, weights=True)
@@ -170,10 +176,17 @@ class SegmentStack(nn.Module):
     n_memory
         How many positions each layer remembers, as many as a segment has if it is to see the whole one before.
 
-    Raises ``ValueError`` for sizes below one, or a memory below zero; otherwise as `SegmentLayer`.
+    Raises
+    ------
+    ValueError
+        Sizes below one, or a memory below zero; otherwise as `SegmentLayer`.
 
+    Notes
+    -----
     Source: Dai et al. (2019), section 3.2.
 
+    Examples
+    --------
     >>> stack = SegmentStack(d_model=8, n_heads=2, d_ff=16, n_layers=3, n_memory=4)
     >>> out, memory = stack(torch.randn(2, 4, 8))
     >>> out, memory = stack(torch.randn(2, 4, 8), memory)

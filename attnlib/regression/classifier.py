@@ -50,6 +50,8 @@ class NadarayaWatsonClassifier(ClassifierMixin, BaseEstimator):
     ValueError
         As `NadarayaWatson`, and for targets that are no labels.
 
+    Notes
+    -----
     Source: Nadaraya (1964), Watson (1964) for the estimator; Devroye, Györfi, Lugosi (1996), chapter 10, *The kernel
     rule*, for its use on labels.
 

@@ -73,6 +73,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         NaN or infinite data, a bandwidth that is not positive or does not match the features, an unknown
         ``kernel``, ``degree`` or ``empty``, weights that are negative, all 0 or not one for each row.
 
+    Notes
+    -----
     Source: Nadaraya (1964), On estimating regression; Watson (1964), Smooth regression analysis. For
     ``degree=1`` Fan (1992), Design-adaptive nonparametric regression.
 

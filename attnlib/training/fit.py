@@ -100,6 +100,18 @@ def fit(
         Show a bar while it runs. ``TQDM_DISABLE=1`` in the environment turns all of them off. A function from the
         terms of the loss that were trained on in a second, as tokens are, to words puts these beside the bar.
 
+    Raises
+    ------
+    TypeError, ValueError
+        Arguments of the wrong kind or out of range; a loss that is neither one number nor two; a checkpoint of
+        another run, with what differs; a batch that cannot be shared by several processes.
+    RuntimeError
+        Another of the processes failed, which says why.
+    FloatingPointError
+        The loss or its gradient is NaN or infinite. The message names the step; the model is as it was before it.
+
+    Notes
+    -----
     An interruption (Ctrl-C, a notebook's stop button) is no error here: the step is finished, a checkpoint written,
     and the history of what was trained returned, with ``interrupted`` set. A second one breaks off the step too,
     without a trace of it in the model. With a checkpoint, calling again goes on; without one, it begins another
@@ -114,16 +126,6 @@ def fit(
     checkpoint, in a folder that all can read. To go on with another number of processes is no error; exactly as it
     would have gone it goes on with the same. An interruption of one, or a SIGTERM, is one of all. On GPUs, put the
     model of each on a GPU of its own: ``model.to(f"cuda:{os.environ['LOCAL_RANK']}")``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Arguments of the wrong kind or out of range; a loss that is neither one number nor two; a checkpoint of
-        another run, with what differs; a batch that cannot be shared by several processes.
-    RuntimeError
-        Another of the processes failed, which says why.
-    FloatingPointError
-        The loss or its gradient is NaN or infinite. The message names the step; the model is as it was before it.
 
     Source: Loshchilov, Hutter (2019) for AdamW; Pascanu, Mikolov, Bengio (2013), section 3.2, for the clipping;
     Li et al. (2020), *PyTorch Distributed*, section 3, for the gradients of several processes.

@@ -86,6 +86,8 @@ def hard_attention(
         As `attnlib.attention`; another ``how``; a temperature that is not positive, or given where it has no effect;
         "straight_through" with NumPy arrays; a generator of the other library.
 
+    Notes
+    -----
     Source: Xu et al. (2015), section 4.1, for the sample; Jang, Gu, Poole (2017), sections 2.1 and 2.2, and Maddison,
     Mnih, Teh (2017) for the noise and its temperature.
 

@@ -81,11 +81,18 @@ def linear_attention(
     block
         With ``causal``, how many positions are taken at a time. It does not change the output.
 
-    Raises ``ValueError`` and ``TypeError`` as `attnlib.attention`; for ``causal`` with other numbers of keys than of
-    queries, a mask that differs by query, features or a state of another shape.
+    Raises
+    ------
+    ValueError, TypeError
+        As `attnlib.attention`; ``causal`` with other numbers of keys than of queries, a mask that differs by query,
+        features or a state of another shape.
 
+    Notes
+    -----
     Source: Katharopoulos et al. (2020), sections 3.2 to 3.4; blocks as in Hua et al. (2022), section 3.2.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from attnlib import attention
     >>> from attnlib.variants import linear_score

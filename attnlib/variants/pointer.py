@@ -54,12 +54,19 @@ class PointerNetwork(nn.Module):
         that a permutation of the inputs permutes the answer. "recurrent": a GRU reads the inputs in the order in
         which they come, and the decoder begins with its last state.
 
-    The inputs of a batch are of one length; another batch may have another.
+    Raises
+    ------
+    ValueError
+        Sizes below one, another ``encoder``.
 
-    Raises ``ValueError`` for sizes below one and for another ``encoder``.
+    Notes
+    -----
+    The inputs of a batch are of one length; another batch may have another.
 
     Source: Vinyals, Fortunato, Jaitly (2015), section 2.3; for inputs that are a set: Vinyals, Bengio, Kudlur (2016).
 
+    Examples
+    --------
     >>> model = PointerNetwork(d_in=1, d_model=8)
     >>> numbers, order = torch.rand(2, 5, 1), torch.tensor([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
     >>> model(numbers, order).exp().sum(-1).shape, model.decode(numbers).order.shape

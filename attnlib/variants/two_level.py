@@ -65,11 +65,19 @@ def two_level(
         True for words and sentences that exist. A sentence without words counts as none; a document without
         sentences gives zeros.
 
-    Raises ``ValueError`` when shapes do not fit, ``TypeError`` when a mask is not boolean; otherwise as
-    `attnlib.attention`.
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit; otherwise as `attnlib.attention`.
+    TypeError
+        A mask that is not boolean.
 
+    Notes
+    -----
     Source: Yang et al. (2016), section 2.2, where queries are learned and belong to no input.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> words = np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
     >>> out, words, sentences, joint = two_level(np.zeros((1, 1)), words, values=words)

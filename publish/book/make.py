@@ -9,7 +9,17 @@ from publish.book.pages import gather
 from publish.printing import write
 from publish.site import arguments, build
 
-PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "18mm", "left": "16mm", "right": "16mm"}}
+NUMBER = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>'
+PAPER = {  # of Playwright: as small as keeps a line of code one line, with numbers of pages and a list of headings
+    "format": "A4",
+    "margin": {"top": "16mm", "bottom": "18mm", "left": "16mm", "right": "16mm"},
+    "scale": 0.75,
+    "display_header_footer": True,
+    "header_template": "<span></span>",
+    "footer_template": NUMBER,
+    "outline": True,
+    "tagged": True,  # which the outline needs
+}
 
 
 def main(argv: Sequence[str]) -> int:
