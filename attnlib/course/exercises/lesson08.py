@@ -373,8 +373,8 @@ EXERCISES = [
             Misconception(
                 "of the set",
                 lambda f, x, order: bool(np.allclose(f(x[order]).sum(axis=0), f(x).sum(axis=0))),
-                "You compared something that has no order, such as sums over the rows or sorted rows. That can agree "
-                "while the rows do not.",
+                "You compared something that has no order, such as sums over the rows or sorted rows, or permuted by "
+                "another order than the one given. That can agree while the rows do not.",
             ),
             Misconception(
                 "first and last row",
