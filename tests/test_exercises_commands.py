@@ -64,6 +64,16 @@ def test_check_prints_one_message_and_returns_nothing(said):
     assert said() == "90.1 right. Your function agrees with ours on all 2 inputs.\n"
 
 
+def test_what_is_left_out_is_named_and_the_order_does_not_matter(said):
+    check("90.1")
+    assert said() == 'answer: nothing came. It stands behind the id: check("90.1", your_answer).\n'
+    for command in (check, hint, solution):
+        command()
+        assert said().startswith("exercise: got '', expected an id like '01.2'.")
+    check(double, "90.1")
+    assert said().startswith("90.1 right.")
+
+
 def test_only_the_lesson_that_is_asked_for_is_imported():
     check("90.1", double)
     assert "attnlib.course.exercises.lesson91" not in sys.modules
@@ -79,9 +89,11 @@ def test_long_messages_are_wrapped_but_code_is_not(said):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("99.1", "expected an id like '01.2'. There are exercises for lessons 90, 91."),
+        ("99.1", "expected an id like '01.2'. There are exercises for lessons 90 to 91."),
+        ("", "exercise: got '', expected an id like '01.2'"),
+        (" 90.1", "Did you mean '90.1', in quotes?"),
         ("90", "expected an id like '01.2'"),
-        (90.1, "exercise: got 90.1, expected"),
+        (90.1, "exercise: got 90.1, expected an id like '01.2'. Did you mean '90.1', in quotes?"),
         ("90.7", "exercise: got '90.7'; lesson 90 has 90.1, 90.2, 90.3."),
     ],
 )

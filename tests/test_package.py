@@ -113,6 +113,11 @@ def test_show_rounds_and_never_prints_minus_zero(capsys):
     ]
 
 
+def test_show_asks_for_a_name():
+    with pytest.raises(ValueError, match=r"values: none came. Give each a name: show\(weights=weights\)"):
+        show(np.ones(2))
+
+
 def test_show_names_the_columns(capsys):
     show(columns="head", digits=2, **{"held\nout": [0.5, -1e-9]}, layers=[12, 3], out=torch.tensor([[0.125, 1234.5]]))
     show(columns=["error"], digits=1, learned=[torch.ones((), requires_grad=True)])

@@ -85,6 +85,11 @@ def attention(
         as ``block²`` instead of ``n_q * n_k``: for long sequences, with any score, in both libraries. It needs
         ``weights=False``.
 
+    Returns
+    -------
+    out, weights
+        The weighted means ``(..., n_q, d_v)``, and the weights ``(..., n_q, n_k)`` or None.
+
     Raises
     ------
     ValueError

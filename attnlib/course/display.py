@@ -35,7 +35,7 @@ def show(
     Raises
     ------
     ValueError
-        If a row has not one value for each column.
+        If a row has not one value for each column, or nothing has a name.
 
     Examples
     --------
@@ -53,6 +53,8 @@ def show(
           8 facts  64 facts
     loss      0.2       1.0
     """
+    if not values:
+        raise ValueError("values: none came. Give each a name: show(weights=weights).")
     if columns:
         _draw(in_columns(columns, {name: _words(value, digits, percent) for name, value in values.items()}))
         return

@@ -30,6 +30,7 @@ c.LabApp.default_url = f"/lab/tree/{folder.name}/00_start_here.ipynb"
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.extension_manager = "readonly"
+c.LanguageServerManager.autodetect = False  # else it names twenty that are not there
 # Without news there is still the question whether you want news: overrides.json answers it.
 c.LabApp.app_settings_dir = str(here)
 c.LabApp.custom_css = True  # custom.css, beside this file

@@ -16,10 +16,11 @@ from attnlib.course.lessons import LESSONS
 from attnlib.course.source import show, source_of
 
 _WIDTH = 96
+_NOTHING = object()
 _hints_shown: dict[str, int] = {}
 
 
-def check(exercise: str, answer: Any) -> None:
+def check(exercise: str = "", answer: Any = _NOTHING) -> None:
     """Check your answer to an exercise, and print what came of it.
 
     Args:
@@ -31,7 +32,12 @@ def check(exercise: str, answer: Any) -> None:
     >>> check("00.1", lambda weights, values: (weights * values).sum() / weights.sum())  # doctest: +ELLIPSIS
     00.1 right...
     """
+    if isinstance(answer, str) and not isinstance(exercise, str):
+        exercise, answer = answer, exercise  # the other way round
     if (one := _found(exercise)) is None:
+        return
+    if answer is _NOTHING:
+        _print(f'answer: nothing came. It stands behind the id: check("{one.id}", your_answer).')
         return
     verdict = grade(one, answer)
     word = ""
@@ -42,7 +48,7 @@ def check(exercise: str, answer: Any) -> None:
     _print(verdict.message, word)
 
 
-def hint(exercise: str, n: int | None = None) -> None:
+def hint(exercise: str = "", n: int | None = None) -> None:
     """Print the next hint for an exercise, or hint number `n` of its three.
 
     Raises `ValueError` where there is no such hint.
@@ -63,7 +69,7 @@ def hint(exercise: str, n: int | None = None) -> None:
     _print(f"hint {n} of 3: {one.hints[n - 1]}", last)
 
 
-def solution(exercise: str) -> None:
+def solution(exercise: str = "") -> None:
     """Show the code of the solution.
 
     >>> solution("00.1")

@@ -44,7 +44,10 @@ def find(exercise: str) -> Exercise:
     found = lessons()
     lesson = exercise[:2] if isinstance(exercise, str) else ""
     if lesson not in found or not exercise.startswith(f"{lesson}."):
-        known = f"There are exercises for lessons {', '.join(found)}." if found else "There are none yet."
+        near = str(exercise).strip().zfill(4)  # 0.1 or "0.1", for "00.1"
+        known = f"There are exercises for lessons {found[0]} to {found[-1]}." if found else "There are none yet."
+        if near[:2] in found and near in titles(near[:2]):
+            known = f"Did you mean '{near}', in quotes?"
         raise ValueError(f"exercise: got {exercise!r}, expected an id like '01.2'. {known}")
     ids = {one.id: one for one in load(lesson)}
     if exercise not in ids:
