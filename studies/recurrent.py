@@ -85,7 +85,7 @@ def weights(bar: tqdm) -> str:
         on = ((places == new.alignment)[:, 1:].float().mean().item() for places in largest)
         after = ((places == new.alignment + 1)[:, 1:].float().mean().item() for places in largest)
         rows.append([name, per_cent(on), per_cent(after), *right(models, [10])])
-    return f"## Which of the three\n\n{table(rows)}"
+    return f"## What moves the weight\n\n{table(rows)}"
 
 
 class ContextKept(Seq2Seq):
