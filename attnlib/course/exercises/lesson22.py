@@ -307,7 +307,7 @@ EXERCISES = [
     ),
     Exercise(
         id="22.2",
-        title="Classify by writing",
+        title="Classify by captions",
         reference=_captions,
         cases=lambda rng: [
             (rng.normal(size=(n, d)) * 3, rng.normal(size=(m, d)) * np.exp(rng.normal(size=(m, 1))))
