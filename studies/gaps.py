@@ -208,7 +208,7 @@ def labels(bar: tqdm) -> str:
     ways = {
         "pretrained, 150 steps": (everywhere, 150, 1e-3, False),
         "pretrained without a gap in a verb, 150 steps": (pretrained("verb"), 150, 1e-3, False),
-        "… in a verb, noun or determiner, 150 steps": (pretrained("verb", "noun", "determiner"), 150, 1e-3, False),
+        "… nor in a noun or determiner, 150 steps": (pretrained("verb", "noun", "determiner"), 150, 1e-3, False),
         "pretrained, only the output's two linear layers trained further, 150 steps": (everywhere, 150, 1e-2, True),
         "from scratch, 150 steps": (scratch, 150, 1e-3, False),
         "from scratch, 600 steps": (scratch, 600, 2e-3, False),
@@ -262,7 +262,7 @@ def following(bar: tqdm) -> str:
         return gaps, segments, follows
 
     x, segments, follows, same = pairs(1000, (5,))
-    shares = {"the model": [], "by which theme is likelier": [_by_theme(x.numpy(), follows.numpy())]}
+    shares = {"the model": [], "by the odds of a shared theme": [_by_theme(x.numpy(), follows.numpy())]}
     shares["knowing both themes"] = [(same == (follows == 1).numpy()).mean()]
     for seed in SEEDS:
         torch.manual_seed(seed)
