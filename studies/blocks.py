@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from math import nan
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,11 +67,19 @@ full rate. (The first layer is the one that reads the embeddings.)
 
 """
 
+SMALL = """
+## Smaller at the start
+
+At 0.006, without a warm-up, 180 steps and nine seeds: the last matrix of each attention and of each network, with its
+bias, multiplied by this number before the first step, and never again.
+
+"""
+
 TO_THE_END = f"""
 ## Trained to the end
 
-The four at a rate of {END[0]}, without a warm-up, for as long as {END[1]:,} steps: after how many the mean loss of
-20 steps is below {END[2]}, or what it is at the end.
+The four at a rate of {END[0]}, without a warm-up, for as long as {END[1]:,} steps, and one that is smaller at the
+start: after how many the mean loss of 20 steps is below {END[2]}, or what it is at the end.
 
 """
 
@@ -100,7 +109,7 @@ KINDS: dict[str, Callable[..., Tensor]] = {
 
 def page() -> str:
     """All tables, as Markdown."""
-    return HEAD + spreads() + TRAINED + losses() + WARMED + warmed() + TO_THE_END + to_the_end()
+    return HEAD + spreads() + TRAINED + losses() + WARMED + warmed() + SMALL + smaller() + TO_THE_END + to_the_end()
 
 
 @torch.no_grad()
@@ -146,12 +155,10 @@ def losses() -> str:
     return table(rows)
 
 
-def final_loss(
-    way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int, warm: Sequence[int] = ()
-) -> float:
-    """What the lesson's function of this name gives."""
+def final_loss(way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int, **options: Any) -> float:
+    """What the lesson's function of this name gives; options are those of `trained`."""
     try:
-        return sum(trained(way, rate, steps, warmup, seed, warm)[-20:]) / 20
+        return sum(trained(way, rate, steps, warmup, seed, **options)[-20:]) / 20
     except FloatingPointError:
         return nan
 
@@ -162,6 +169,16 @@ def warmed() -> str:
     for name, layers in tqdm(LAYERS.items(), desc="warm-ups"):
         ends = [final_loss(WAYS["post-norm"], 0.006, 180, 1, seed, warm=layers) for seed in range(9)]
         rows.append([name, listed(ends, digits=2)])
+    return table(rows)
+
+
+def smaller() -> str:
+    """What is learned where all that the parts write is made smaller at the start."""
+    names = ("norm(f(x))", "x + f(x)", "post-norm")
+    rows = [["at the start", *names], [":---"] * (1 + len(names))]
+    for name, times in tqdm({"a half": 0.5, "a tenth": 0.1}.items(), desc="smaller"):
+        ends = [[final_loss(WAYS[way], 0.006, 180, 1, seed, start=times) for seed in range(9)] for way in names]
+        rows.append([name, *(listed(end, digits=2) for end in ends)])
     return table(rows)
 
 
@@ -185,11 +202,22 @@ def warming(stack: Stack, layers: Sequence[int], steps: int = 60) -> Callable[[I
 
 
 def trained(
-    way: Callable[..., Tensor], rate: float, steps: int, warmup: int, seed: int, warm: Sequence[int] = ()
+    way: Callable[..., Tensor],
+    rate: float,
+    steps: int,
+    warmup: int,
+    seed: int,
+    *,
+    warm: Sequence[int] = (),
+    start: float = 1,
 ) -> list[float]:
-    """The loss of every step; with ``warm``, these layers alone have a warm-up."""
+    """The loss of every step; with ``warm`` these layers alone have a warm-up, ``start`` times what parts write."""
     torch.manual_seed(seed)
     stack = Stack(way)
+    writers = [attend.out_proj for attend in stack.attentions] + [network.linear2 for network in stack.networks]
+    with torch.no_grad():
+        for parameter in (parameter for writer in writers for parameter in writer.parameters()):
+            parameter *= start
     history = fit(
         stack,
         lambda step: tasks.lookback(16, 16, offset=1, seed=(seed, step)),
@@ -207,10 +235,10 @@ def to_the_end() -> str:
     """When each of the four has learned the task, seed by seed."""
     rate, steps, enough = END
     rows = [["", "seed 0", "seed 1", "seed 2"], [":---"] * 4]
-    for name in ("pre-norm", "post-norm", "x + f(x)", "norm(f(x))"):
-        row = [name]
+    for name, start in (("pre-norm", 1), ("post-norm", 1), ("x + f(x)", 1), ("norm(f(x))", 1), ("x + f(x)", 0.1)):
+        row = [name if start == 1 else f"{name}, a tenth at the start"]
         for seed in range(3):
-            loss = np.convolve(trained(WAYS[name], rate, steps, 1, seed), np.full(20, 1 / 20), "valid")
+            loss = np.convolve(trained(WAYS[name], rate, steps, 1, seed, start=start), np.full(20, 1 / 20), "valid")
             done = (loss < enough).any()
             row.append(f"{20 + np.argmax(loss < enough):,} steps" if done else f"never ({loss[-1]:.2f})")
         rows.append(row)
