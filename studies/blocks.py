@@ -211,13 +211,17 @@ def trained(
     warm: Sequence[int] = (),
     start: float = 1,
 ) -> list[float]:
-    """The loss of every step; with ``warm`` these layers alone have a warm-up, ``start`` times what parts write."""
+    """The loss of every step.
+
+    With ``warm`` these layers alone have a warm-up; what the parts write begins ``start`` times as large.
+    """
     torch.manual_seed(seed)
     stack = Stack(way)
     writers = [attend.out_proj for attend in stack.attentions] + [network.linear2 for network in stack.networks]
     with torch.no_grad():
-        for parameter in (parameter for writer in writers for parameter in writer.parameters()):
-            parameter *= start
+        for writer in writers:
+            for parameter in writer.parameters():
+                parameter *= start
     history = fit(
         stack,
         lambda step: tasks.lookback(16, 16, offset=1, seed=(seed, step)),
@@ -232,7 +236,7 @@ def trained(
 
 
 def to_the_end() -> str:
-    """When each of the four has learned the task, seed by seed."""
+    """When each of the four, and one that begins smaller, has learned the task, seed by seed."""
     rate, steps, enough = END
     rows = [["", "seed 0", "seed 1", "seed 2"], [":---"] * 4]
     for name, start in (("pre-norm", 1), ("post-norm", 1), ("x + f(x)", 1), ("norm(f(x))", 1), ("x + f(x)", 0.1)):

@@ -151,8 +151,8 @@ def test_a_residual_alone_is_slow_in_lesson_10_unless_its_parts_begin_small():
 
 def test_the_size_at_the_start_decides_in_lesson_10():
     half, tenth = (list(map(numbers, cells)) for _, *cells in Study(PAGES / "blocks.md").rows("Smaller at the start"))
-    for alone, _, post in (half, tenth):
-        assert min(alone) > 1.82
+    for norm, _, post in (half, tenth):
+        assert min(norm) > 1.82
         assert max(post) < 0.1
     assert min(half[1]) > 1.82
     assert max(tenth[1]) < 0.1
