@@ -418,7 +418,7 @@ EXERCISES = [
         compare=_apart_with_few,
         hints=(
             "Which rows have a single mark? Their experiments must all be there.",
-            "Which experiment finds nothing? And which one finds nothing that another does not find as well?",
+            "Which experiment finds nothing? And which find only what others find as well? Some of these can go.",
             "Cover a column with your thumb: are there two rows now that look the same? If not, it can go.",
         ),
         misconceptions=[

@@ -168,7 +168,7 @@ def loss(one: Patient) -> Report:
 
 @torch.no_grad()
 def sizes(one: Patient) -> Report:
-    """Does it run where all heads together have 20 numbers, and rows 32?
+    """Does it run with rows of 32 and 20 numbers for all heads together?
 
     >>> from attnlib.course.lab import patient
     >>> sizes(patient(1))
