@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib import causal, check
-from attnlib.course import progress_file
+from attnlib import causal, check, translation
+from attnlib.course import Study, progress_file
 from attnlib.course.capstone import PARTS, Mine, beside, mistakes
 from attnlib.course.capstone.assemble import TEMPLATE, assemble, opened
 from attnlib.course.exercises import lesson24
@@ -501,6 +501,20 @@ def test_the_parts_that_leak_are_those_of_exercise_24_1():
         change = (model(source, target) - model(source, other))[:, :3].abs().max()
         found += [number] if change > 1e-4 else []
     assert found == registry.find("24.1").reference()
+
+
+def test_the_parts_that_stop_in_the_study_still_stop():
+    rows = Study(Path(__file__).parents[1] / "studies" / "parts.md").rows("Each mistake")
+    exercise_of = {part: exercise for exercise, part in PARTS.items()}
+    stopped = [(exercise_of[row[0]], row[1]) for row in rows if len(row) < 6 and row[0] in exercise_of]
+    assert len(stopped) == 6
+    corpus = translation.numbers()  # as there
+    batch = corpus.batch(corpus.train[:4])
+    for exercise, name in stopped:
+        mine = Mine()
+        mine.put(exercise, mistakes(exercise)[name])
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            mine.model(corpus).loss(batch.source, batch.target).backward()
 
 
 def test_every_part_is_an_exercise():
