@@ -448,7 +448,7 @@ EXERCISES = [
     ),
     Exercise(
         id="23.3",
-        title="Which way is cheaper?",
+        title="Which way sends less?",
         reference=_balance,
         cases=lambda rng: [(64, 2, 100_000, 4), (128, 3, 420_000, 2), (512, 12, 38_000_000, 8), (3072, 72, 8.3e9, 8)],
         hints=(
