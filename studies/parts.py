@@ -18,7 +18,7 @@ from studies.machine import described
 from studies.tables import listed, table
 
 STEPS, RATE, BATCH, ASKED = 300, 5e-3, 32, 50
-LOWEST, NEW, MORE = 5, range(3, 11), 200
+LOWEST, NEW, MORE_ASKED = 5, range(3, 11), 200
 CORPUS = translation.numbers()
 
 HEAD = f"""\
@@ -40,7 +40,7 @@ AGAIN = f"""\
 
 Of the parts that differ, let no later word through and stay above the worst run without a mistake, the {LOWEST} that
 did least well with three seeds may be there by chance alone. So they were trained with seeds 3 to 10, each beside
-the model without a mistake of the same seed, and asked {MORE} held-out numbers. *Behind* says in how many of the
+the model without a mistake of the same seed, and asked {MORE_ASKED} held-out numbers. *Behind* says in how many of the
 {len(NEW)} it got fewer right.
 """
 
@@ -53,7 +53,7 @@ def page() -> str:
         right = [trained(Mine(), seed, bar) for seed in range(11)]
         none = [written(model) for model, _ in right]
         rows = {(exercise, name): _row(exercise, name, part, bar) for exercise, name, part in wrong}
-        beside = [written(right[seed][0], MORE) for seed in NEW]
+        beside = [written(right[seed][0], MORE_ASKED) for seed in NEW]
         again = once_more(lowest(rows, min(none)), beside, bar)
     head = [["part", "mistake", "differs", "leaks", "loss", "right"], [":---", ":---", "---:", "---:", "---:", "---:"]]
     alone = ["none", "", "0", _leak(right[0][0]), listed((loss for _, loss in right), 2), listed(none)]
@@ -76,7 +76,7 @@ def once_more(keys: Sequence[tuple[str, str]], beside: Sequence[int], bar: tqdm)
     for exercise, name in keys:
         mine = Mine()
         mine.put(exercise, mistakes(exercise)[name])
-        right = [written(trained(mine, seed, bar)[0], MORE) for seed in NEW]
+        right = [written(trained(mine, seed, bar)[0], MORE_ASKED) for seed in NEW]
         behind = sum(one < other for one, other in zip(right, beside, strict=True))
         rows.append([PARTS[exercise], name, listed(right), listed(beside), str(behind)])
     return table(rows)
@@ -121,7 +121,7 @@ def written(model: nn.Module, asked: int = ASKED) -> int:
 
 @torch.no_grad()
 def _leak(model: nn.Module) -> str:
-    batch = CORPUS.batch(CORPUS.held_out[:BATCH])
+    batch = CORPUS.batch(CORPUS.held_out[:32])
     target = shift_right(batch.target)
     other = target.clone()
     other[:, 3:] = other[:, 3:].roll(1, dims=0)  # the later words of another number
