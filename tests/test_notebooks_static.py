@@ -1,12 +1,14 @@
 """What can be told about the lessons without running them. What running tells is nbval's part."""
 
 import csv
+import re
 from functools import cache
 from itertools import takewhile
 from statistics import median
 
 import pytest
 
+from attnlib.course.lessons import LESSONS as PLANNED
 from publish.lessons.build import COURSE
 from publish.lessons.cells import core
 from publish.lessons.lessons import LessonFiles, canonical, read_notebook, sources
@@ -18,6 +20,7 @@ from publish.notebooks import figures
 
 LESSONS = COURSE.lessons()
 BUILT = [lesson for lesson in LESSONS if lesson.notebook.exists()]
+NEEDS = {lesson.number: set(lesson.needs) for lesson in PLANNED}  # which the map of the course shows
 CAUSES = list(csv.DictReader((COURSE.root / "studies" / "causes.csv").open(encoding="utf-8")))
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 built_lesson = pytest.mark.parametrize("lesson", BUILT, ids=lambda lesson: lesson.name)
@@ -83,6 +86,20 @@ def test_the_cells_are_small_and_well_marked(lesson):
     assert median(cell.lines for cell in cells if cell.kind == "code") <= 4, (
         "half the code cells have at most four lines; move code to attnlib"
     )
+
+
+def before(number: str) -> set[str]:
+    """All lessons that one needs, and that these need."""
+    return NEEDS[number].union(*map(before, NEEDS[number]))
+
+
+@every_lesson
+def test_the_lesson_says_what_it_needs_and_is_needed_for_as_the_map_does(lesson):
+    said = re.search(r"Needs: (.*) Needed for: ([^;\n]*)", sources(lesson)[0].source)
+    needs, needed_for = (set(re.findall(r"\[(\d\d)\]", words)) for words in said.groups())
+    assert NEEDS[lesson.number] <= needs <= before(lesson.number)
+    after = {number for number, needs in NEEDS.items() if lesson.number in needs}
+    assert needed_for == after if needed_for else not after or "no other lesson" not in said[2]
 
 
 @every_lesson

@@ -332,7 +332,7 @@ EXERCISES = [
         adapt=_widths,
         compare=_wider_is_better,
         hints=(
-            "Greedy must begin with the wrong word. So several sentences must share the likeliest beginning.",
+            "Greedy must choose a wrong word. So several sentences must share a likeliest beginning.",
             "Give three beginnings of falling probability. The first goes on in three ways, the second in two, the "
             "third in one.",
             "() to a 0.5, b 0.3, c 0.2; a to three words of about a third each (0.17 at best), b to 0.6 and 0.4 "
