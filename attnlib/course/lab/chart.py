@@ -24,7 +24,7 @@ PATIENTS: dict[int, Entry] = {
     ),
     4: Entry("restarted positions", "It begins well, and sometimes goes astray."),
     5: Entry(
-        "nothing", "It is worse than the others. Its loss stays higher, and it makes more mistakes.", dropout=0.1
+        "nothing", "It is worse than others that work. Its loss stays higher, and it makes more mistakes.", dropout=0.1
     ),
     6: Entry("padding in the loss", "Cut its test set into other batches, and its loss changes."),
     7: Entry("inverted mask", "Its loss comes down a little, and stays there."),
@@ -34,7 +34,7 @@ PATIENTS: dict[int, Entry] = {
     9: Entry("wide window", "It has one of the best losses, and stammers."),
     10: Entry("finite fill", "Here it works. On a machine that computes in half precision it says nothing."),
     11: Entry("dropout stays", "On Monday 21 was twenty one. On Tuesday it was seventy one."),
-    12: Entry("nothing", "It was trained to the end, and its loss does not come down to zero."),
+    12: Entry("nothing", "However long it is trained, its loss does not come down to zero."),
     13: Entry("short cache mask", "It says words twice, or nothing."),
     14: Entry("square product", "It works. Its weights, loaded into another library, give nonsense."),
 }
