@@ -694,7 +694,7 @@ def test_claim_50_a_softmax_head_is_a_kernel_and_a_linear_head_a_step():
     single = numbers["kernel regression"][:3], numbers["one step"][:3]
     assert np.all(np.array(numbers["ridge"][:3]) > np.max(single, axis=0))
     assert numbers["three steps"][3] > 0.9  # and these two can hardly be told apart
-    split = next(text for text in map(printed_by, lesson.cells) if "share of the squared length" in text)
+    split = next(text for text in map(printed_by, lesson.cells) if "share of squared length" in text)
     [share] = [line for line in split.splitlines() if "squared length" in line]
     assert all(0.35 < float(value) < 0.65 for value in re.findall(r"\d\.\d+", share)[:3])  # the rest answers to noise
 

@@ -644,14 +644,14 @@ EXERCISES = [
         hints=(
             "For each question, how many places back did the same one come last?",
             "Walk over pairs j < i, forwards: where they are the same, back[:, i] = i - j. The latest overwrites.",
-            "For each age from 1 to n - 1: right[back == age].mean(), or 0 if there is none.",
+            "For each distance from 1 to n - 1: right[back == distance].mean(), or 0 if there is none.",
         ),
         misconceptions=[
             Misconception(
                 "any copy",
                 _any_copy,
                 "You counted every earlier copy that stands that far back. Only the latest counts: a question has one "
-                "age.",
+                "distance.",
             ),
             Misconception(
                 "the first copy",
@@ -661,7 +661,7 @@ EXERCISES = [
             Misconception(
                 "at most so far",
                 _within,
-                "You took all copies up to that many places back. Each age is counted by itself.",
+                "You took all copies up to that many places back. Each distance is counted by itself.",
             ),
             Misconception(
                 "by place",
