@@ -1,4 +1,4 @@
-// The GPT of lesson 16 in plain JavaScript: what attnlib/models/gpt.py computes, number by number, and no library.
+// The GPT of lesson 16 in plain JavaScript: what attnlib.models.GPT computes, number by number, and no library.
 // A matrix is a Float32Array, row after row: x has n rows of d numbers, a row for each token.
 
 // --- the one function -----------------------------------------------------------------------------------------------
