@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
-from torch.utils.flop_counter import FlopCounterMode
 
 from attnlib import translation
 from attnlib.data.asked import TASKS
@@ -134,13 +132,6 @@ def trained(
     batches = Mixed(corpus, seed) if batches is None else batches(seed=seed)
     fit(model, batches, loss or translation.loss(), seed=seed, progress=False, **translation.recipe(steps))
     return model
-
-
-def operations(model: nn.Module, loss: Any, batch: Pairs) -> int:
-    """Multiplications and additions of one forward pass."""
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # it would miss the fused kernel's
-        loss(model, batch)
-    return counter.get_total_flops()
 
 
 def share(written: Sequence[Sequence[str]], examples: Sequence[Example]) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div
-from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
 from attnlib.data.agreement import CLS, KINDS, MASK, Sentences, judged, language, other_number, sentences
@@ -17,6 +16,7 @@ from attnlib.models import BERT, BERTConfig
 from attnlib.pretraining import Gapped, gapped_batches, mask_tokens, masked_token_loss
 from attnlib.training import fit, warmup_cosine
 from studies.machine import described
+from studies.operations import operations
 from studies.tables import listed, per_cent, table
 
 SEEDS, STEPS, RATE, BATCH, SHARE = range(3), 450, 4e-3, 64, 0.3
@@ -98,7 +98,8 @@ def changes(bar: tqdm) -> str:
     for name, options in kinds.items():
         models = [trained(seed, bar, **options) for seed in SEEDS]
         n = sum(p.numel() for p in models[0].parameters())
-        rows.append([name, f"{n:,}", f"{operations(models[0]):,}", *measured(models)])
+        work = operations(partial(models[0], torch.from_numpy(NEW.tokens[:1])))
+        rows.append([name, f"{n:,}", f"{work:,}", *measured(models)])
     rows.append(["the best there can be", "", "", listed([floor], 2), ""])
     return f"\n## One change at a time\n\n{table(rows)}"
 
@@ -322,13 +323,6 @@ def trained(
     fit(model, batches, loss, **options, progress=False, metrics=metrics, every=50)
     bar.update()
     return model
-
-
-def operations(model: BERT) -> int:
-    """Multiplications and additions to fill the gaps of one text."""
-    with FlopCounterMode(display=False) as counter:
-        model(torch.from_numpy(NEW.tokens[:1]))
-    return counter.get_total_flops()
 
 
 @torch.no_grad()

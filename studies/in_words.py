@@ -33,7 +33,6 @@ from studies.asked_networks import (
     continued,
     gap_losses,
     gaps,
-    operations,
     own_choices,
     share,
     trained,
@@ -41,6 +40,7 @@ from studies.asked_networks import (
 )
 from studies.interface_networks import TEXTS, interface
 from studies.machine import described
+from studies.operations import operations
 from studies.tables import per_cent, table
 
 LONG = "three times as long"
@@ -136,7 +136,7 @@ def asked_row(corpus: Corpus, name: str, way: Way) -> tuple[list[str], list[nn.M
     write = continued if isinstance(models[0], LanguageModel) else translated
     size = sum(p.numel() for p in models[0].parameters())
     loss = answer_loss if isinstance(models[0], LanguageModel) else translation.loss()
-    cells = [f"{size:,}", f"{operations(models[0], loss, Mixed(corpus, 0)(0)) / 1e6:.0f}"]
+    cells = [f"{size:,}", f"{operations(partial(loss, models[0], Mixed(corpus, 0)(0))) / 1e6:.0f}"]
     for task in TASKS:
         some = [e for e in corpus.held_out if e.facts["task"] == task]
         cells.append(per_cent([share(write(model, corpus, some), some) for model in models]))
