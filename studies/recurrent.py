@@ -37,7 +37,7 @@ words, one number a seed. Guessing gets 4. Unless something else is said: a GRU,
 def page() -> str:
     """All tables, as Markdown."""
     torch.set_default_dtype(torch.float64)
-    with tqdm(total=130, desc="networks") as bar:
+    with tqdm(total=140, desc="networks") as bar:
         return "\n".join([HEAD, size_or_time(bar), weights(bar), cells(bar), practice(bar)])
 
 
@@ -116,8 +116,14 @@ class ContextKept(Seq2Seq):
 def cells(bar: tqdm) -> str:
     """The plain cell and the LSTM beside the GRU, with one vector and with attention."""
     rows = [["cell", "joined by", *(f"{n} letters" for n in LENGTHS)], 2 * [":---"] + len(LENGTHS) * ["---:"]]
-    kinds = {"plain cell": ("rnn", STEPS), "GRU": ("gru", STEPS), "LSTM": ("lstm", STEPS)}
-    for name, (cell, steps) in (kinds | {"LSTM, four times the steps": ("lstm", 4 * STEPS)}).items():
+    kinds = {
+        "plain cell": ("rnn", STEPS),
+        "GRU": ("gru", STEPS),
+        "LSTM": ("lstm", STEPS),
+        "plain cell, four times the steps": ("rnn", 4 * STEPS),
+        "LSTM, four times the steps": ("lstm", 4 * STEPS),
+    }
+    for name, (cell, steps) in kinds.items():
         for way, options in {"one vector": {"d_model": 68}, "attention": {"attend": "bahdanau"}}.items():
             models = [trained(seed, bar, cell=cell, steps=steps, **options) for seed in SEEDS]
             rows.append([name, way, *right(models, LENGTHS)])
