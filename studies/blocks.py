@@ -78,7 +78,7 @@ bias, multiplied by this number before the first step, and never again.
 TO_THE_END = f"""
 ## Trained to the end
 
-The four at a rate of {END[0]}, without a warm-up, for as long as {END[1]:,} steps, and one that is smaller at the
+The four at a rate of {END[0]}, without a warm-up, for as long as {END[1]:,} steps, and three that are smaller at the
 start: after how many the mean loss of 20 steps is below {END[2]}, or what it is at the end.
 
 """
@@ -236,11 +236,12 @@ def trained(
 
 
 def to_the_end() -> str:
-    """When each of the four, and one that begins smaller, has learned the task, seed by seed."""
+    """When each of the four, and three that begin smaller, have learned the task, seed by seed."""
     rate, steps, enough = END
     rows = [["", "seed 0", "seed 1", "seed 2"], [":---"] * 4]
-    for name, start in (("pre-norm", 1), ("post-norm", 1), ("x + f(x)", 1), ("norm(f(x))", 1), ("x + f(x)", 0.1)):
-        row = [name if start == 1 else f"{name}, a tenth at the start"]
+    residual = ("pre-norm", "post-norm", "x + f(x)")
+    for name, start in [(name, 1) for name in (*residual, "norm(f(x))")] + [(name, 0.1) for name in residual]:
+        row = [name if start == 1 else f"a tenth at the start: {name}"]
         for seed in range(3):
             loss = np.convolve(trained(WAYS[name], rate, steps, 1, seed, start=start), np.full(20, 1 / 20), "valid")
             done = (loss < enough).any()
