@@ -59,11 +59,12 @@ their order 1.81. "nan" stands where the gradient was no finite number before th
 
 """
 
-WARMED = """
+WARMED = f"""
 ## Which layers need the warm-up
 
 Post-norm again, at 0.006, 180 steps and nine seeds; these layers alone have the warm-up, and all else begins at the
-full rate. (The first layer is the one that reads the embeddings.)
+full rate. (The first layer is the one that reads the embeddings.) How many seeds have learned, their loss being below
+{END[2]}, and the lowest and the highest loss.
 
 """
 
@@ -71,7 +72,7 @@ SMALL = """
 ## Smaller at the start
 
 At 0.006, without a warm-up, 180 steps and nine seeds: the last matrix of each attention and of each network, with its
-bias, multiplied by this number before the first step, and never again.
+bias, multiplied by this number before the first step, and never again. How many have learned, and the range of losses.
 
 """
 
@@ -165,11 +166,15 @@ def final_loss(way: Callable[..., Tensor], rate: float, steps: int, warmup: int,
 
 def warmed() -> str:
     """What post-norm has learned when some of its layers alone have the warm-up."""
-    rows = [["layers with a warm-up", "loss"], [":---"] * 2]
+    rows = [["layers with a warm-up", "learned (loss)"], [":---"] * 2]
     for name, layers in tqdm(LAYERS.items(), desc="warm-ups"):
         ends = [final_loss(WAYS["post-norm"], 0.006, 180, 1, seed, warm=layers) for seed in range(9)]
-        rows.append([name, listed(ends, digits=2)])
+        rows.append([name, _learned(ends)])
     return table(rows)
+
+
+def _learned(losses: Sequence[float]) -> str:
+    return f"{sum(loss < END[2] for loss in losses)} of {len(losses)} ({min(losses):.2f} to {max(losses):.2f})"
 
 
 def smaller() -> str:
@@ -178,7 +183,7 @@ def smaller() -> str:
     rows = [["at the start", *names], [":---"] * (1 + len(names))]
     for name, times in tqdm({"a half": 0.5, "a tenth": 0.1}.items(), desc="smaller"):
         ends = [[final_loss(WAYS[way], 0.006, 180, 1, seed, start=times) for seed in range(9)] for way in names]
-        rows.append([name, *(listed(end, digits=2) for end in ends)])
+        rows.append([name, *map(_learned, ends)])
     return table(rows)
 
 

@@ -94,7 +94,7 @@ def changes(bar: tqdm) -> str:
         "two layers that are one (ALBERT)": {"share_layers": True},
         "embeddings of 16, widened (ALBERT)": {"d_embedding": 16},
     }
-    rows = [["", "parameters", "operations", "bits", "verbs"], [":---"] + 4 * ["---:"]]
+    rows = [["", "parameters", "operations a text", "bits", "verbs"], [":---"] + 4 * ["---:"]]
     for name, options in kinds.items():
         models = [trained(seed, bar, **options) for seed in SEEDS]
         n = sum(p.numel() for p in models[0].parameters())
@@ -132,8 +132,8 @@ def half(bar: tqdm) -> str:
 
         return loss
 
-    rows = [["a student of one layer", f"bits, {FEW} texts", f"verbs, {FEW} texts", "bits", "verbs"]]
-    rows.append([":---"] + 4 * ["---:"])
+    columns = [f"{what}, {n:,} texts" for n in (FEW, len(TEXTS)) for what in ("bits", "verbs")]
+    rows = [["a student of one layer", *columns], [":---"] + 4 * ["---:"]]
     ways = {
         "by itself": ("", 0, 150),
         "by itself, 600 steps": ("", 0, 600),
@@ -157,7 +157,7 @@ def half(bar: tqdm) -> str:
                 models.append(trained(seed, bar, texts=TEXTS[:n], start=start, loss=loss, steps=steps, n_layers=1))
             row += measured(models)
         rows.append(row)
-    rows.append(["the teachers", "", "", *measured(teachers)])
+    rows.append([f"the teachers, {STEPS} steps", "", "", *measured(teachers)])
     words = f"150 steps unless more are named; the teachers, of two layers, had {STEPS}, and {len(TEXTS):,} texts\n"
     words += "in every column."
     return f"\n## Half the layers (DistilBERT)\n\n{words}\n\n{table(rows)}"

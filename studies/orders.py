@@ -19,6 +19,9 @@ from studies.tables import per_cent, table
 
 SEEDS = range(5)
 
+# What stands first: the noun that is meant, or the other.
+KINDS = {"animals": ("animal", "place"), "places": ("place", "animal")}
+
 LONGER = 3 * STEPS
 
 WORDS = f"""\
@@ -28,18 +31,21 @@ Made by `make studies`, on {described()}.
 
 The sentences of lesson 13, but half of those to train on, drawn by lot, have the place first: *The street did not
 cross the animal because it was too wide*. Five seeds. Asked is the jury of the lesson in both orders. In every cell
-two shares of pronouns that are wrong, in per cent: where *it* is the first noun, and where it is the second.
+shares of pronouns that are wrong, in per cent.
 
 ## After {STEPS:,} steps
+
+Where *it* is the first noun, and where it is the second.
 
 """
 
 CROSSED = f"""
 ## After {LONGER:,} steps
 
-A way is closed at the position that writes the pronoun, in all layers and heads. In the last four columns nothing is
-closed, but the text that is read, or the one that is written, has another noun of the other gender: first in place of
-the noun that is meant, then in place of the other noun.
+Animals, then places, both orders together; *apart* is how far the shares for the first noun and for the second differ
+at most, in any cell of the row. A way is closed at the position that writes the pronoun, in all layers and heads. In
+the last four columns nothing is closed, but the text that is read, or the one that is written, has another noun of the
+other gender: first in place of the noun that is meant, then in place of the other noun.
 
 """
 
@@ -50,15 +56,17 @@ def page() -> str:
     found = {}
     for steps, seed in tqdm(list(product((STEPS, LONGER), SEEDS)), desc="translators"):
         model = trained(seed, steps, both)
-        for kind, order in {"animals": ("animal", "place"), "places": ("place", "animal")}.items():
+        for kind, order in KINDS.items():
             texts = [[placed(e, first) for e in jury if _about(e) == kind] for first in order]
-            shares = [asked(model, both, examples) for examples in texts]
-            found[steps, kind, seed] = [per_cent(pair) for pair in zip(*shares, strict=True)]
+            found[steps, kind, seed] = np.array([asked(model, both, examples) for examples in texts])
     short = [["about", *(f"seed {seed}" for seed in SEEDS)], [":---"] * (1 + len(SEEDS))]
-    short += [[kind, *(found[STEPS, kind, seed][0] for seed in SEEDS)] for kind in ("animals", "places")]
-    heads = ["about", "seed", "nothing", "the noun as read", "the noun as written", "another read", "another written"]
-    rows = [[*heads, "the other noun: another read", "another written"], [":---"] * 9]
-    rows += [[kind, str(seed), *found[LONGER, kind, seed]] for kind, seed in product(("animals", "places"), SEEDS)]
+    short += [[kind, *(per_cent(found[STEPS, kind, seed][:, 0]) for seed in SEEDS)] for kind in KINDS]
+    heads = ["seed", "apart", "closed: nothing", "the noun as read", "the noun as written"]
+    heads += [f"{noun} changed: as {told}" for noun in ("the noun", "the other noun") for told in ("read", "written")]
+    rows = [heads, ["---:"] * len(heads)]
+    for seed in SEEDS:
+        one = np.stack([found[LONGER, kind, seed] for kind in KINDS])  # kind, order, way
+        rows.append([str(seed), per_cent([np.ptp(one, axis=1).max()]), *map(per_cent, one.mean(axis=1).T)])
     return WORDS + table(short) + CROSSED + table(rows)
 
 

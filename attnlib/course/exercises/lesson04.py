@@ -381,13 +381,13 @@ EXERCISES = [
             Misconception(
                 "mean reward",
                 lambda weights, reward: weights @ reward,
-                "That is the mean reward, the usual baseline, and a good one. But draws do not all move the scores "
-                "equally far: one that was nearly certain moves them little. Weigh rewards by that too.",
+                "That is the mean reward, the usual baseline, and often a good one. But draws do not all move the "
+                "scores equally far: one that was nearly certain moves them little. Weigh rewards by that too.",
             ),
             Misconception(
                 "nothing",
                 lambda weights, reward: 0.0,
-                "Without a baseline the spread is larger, unless rewards happen to have a mean near zero.",
+                "Without a baseline the spread is larger, unless the best baseline happens to be near zero.",
             ),
             Misconception(
                 "equal chances",
