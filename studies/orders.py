@@ -61,8 +61,8 @@ def page() -> str:
             found[steps, kind, seed] = np.array([asked(model, both, examples) for examples in texts])
     short = [["about", *(f"seed {seed}" for seed in SEEDS)], [":---"] * (1 + len(SEEDS))]
     short += [[kind, *(per_cent(found[STEPS, kind, seed][:, 0]) for seed in SEEDS)] for kind in KINDS]
-    heads = ["seed", "apart", "closed: nothing", "the noun as read", "the noun as written"]
-    heads += [f"{noun} changed: as {told}" for noun in ("the noun", "the other noun") for told in ("read", "written")]
+    heads = ["seed", "apart", "closed: nothing", "closed: as read", "closed: as written"]
+    heads += [f"{noun} changed: as {told}" for noun in ("noun", "other noun") for told in ("read", "written")]
     rows = [heads, ["---:"] * len(heads)]
     for seed in SEEDS:
         one = np.stack([found[LONGER, kind, seed] for kind in KINDS])  # kind, order, way

@@ -51,16 +51,16 @@ and about places. A way is closed in all layers and heads.
 """
 GLANCE = {
     "weight on the place": ("Its weights", "places"),
+    "nothing closed": ("Left alone", "pronouns wrong"),
+    "*it* without the referent": ("The row of it", "without the referent"),
     "*it* hidden": ("Rows hidden", "it"),
     "all three hidden": ("Rows hidden", "all three"),
-    "another noun written": ("Another noun", "another referent written"),
-    "another noun read": ("Another noun", "another referent read"),
-    "both closed": ("The noun closed", "both"),
-    "and *it* hidden": ("The noun closed", "both, it hidden"),
+    "another referent written": ("Another noun", "another referent written"),
+    "another referent read": ("Another noun", "another referent read"),
 }
 GLANCE_WORDS = """\
 From the tables below. First the weight on the place in the row of *it*: when it is the answer, and when it is not.
-With another noun, in what was written or in what is read: the pronouns that are wrong then."""
+With another referent, in what was written or in what is read: the pronouns that are wrong then."""
 TAGGERS = """
 ## Taggers
 
@@ -123,8 +123,10 @@ def page() -> str:
 
 def heads_alone() -> dict[str, dict[str, str]]:
     """Taggers with as many heads as a translator has, translators with as many as a tagger."""
-    taggers = {f"tagger {seed}": tagger(seed, n_heads=4) for seed in tqdm(range(5), desc="taggers of four heads")}
-    one = {f"translator {seed}": trained(seed, STEPS, n_heads=1) for seed in tqdm(range(4), desc="of one head")}
+    taggers = {f"tagger, four heads: {seed}": tagger(seed, n_heads=4) for seed in tqdm(range(5), desc="four heads")}
+    one = {
+        f"translator, one head: {seed}": trained(seed, STEPS, n_heads=1) for seed in tqdm(range(4), desc="one head")
+    }
     return {name: of_heads(model) for name, model in (taggers | one).items()}
 
 
@@ -213,8 +215,8 @@ def answers(model: Transformer) -> dict[str, dict[str, str]]:
             if "referent" in name
             for kind, among in KINDS.items()
         },
-        "The adjective closed": {"wrong": by_kind(no_adjective)}
-        | {kind: by_pronoun(no_adjective, among) for kind, among in KINDS.items()},
+        "The adjective closed": {"animals, places": by_kind(no_adjective)}
+        | {f"{kind}: il, elle": by_pronoun(no_adjective, among) for kind, among in KINDS.items()},
         "Heads closed": {
             name: without_each_head(model, layers, whole)
             for name, layers in {"encoder": encoder, "decoder": decoder, "cross": cross}.items()
