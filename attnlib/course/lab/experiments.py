@@ -168,7 +168,7 @@ def loss(one: Patient) -> Report:
 
 @torch.no_grad()
 def sizes(one: Patient) -> Report:
-    """Does it run with four heads of 5 numbers, 20 in all, where its rows have 32?
+    """Does it run with four heads of 5 numbers, 20 in all, though its rows have 32?
 
     >>> from attnlib.course.lab import patient
     >>> sizes(patient(1))
