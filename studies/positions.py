@@ -21,6 +21,7 @@ D, HEADS, LONG = 32, 4, 128
 GROUPS = np.arange(4, LONG, 4)  # places are counted in groups of four; the first has nothing to look back at
 ENOUGH = 0.8
 SEEDS, FEWER = range(10), range(5)
+BASES = (100, 1_000, 10_000, 100_000, 1_000_000, 100_000_000)
 USUAL = positions.alibi_slopes(HEADS)
 SLOPES = {
     "the usual: ¼, 1/16, 1/64, 1/256": USUAL,
@@ -72,7 +73,7 @@ def page() -> str:
 def clocks() -> str:
     """How far models reach whose clocks turn more slowly, or one of whose clocks does."""
     usual, slow = clock_rates(10_000), clock_rates(1_000_000)
-    kinds = {f"a base of {base:,}": clock_rates(base) for base in (100, 1_000, 10_000, 100_000, 1_000_000)}
+    kinds = {f"a base of {base:,}": clock_rates(base) for base in BASES}
     kinds["10,000, the second as with 1,000,000"] = np.where(np.arange(4) == 1, slow, usual)
     kinds["1,000,000, the second as with 10,000"] = np.where(np.arange(4) == 1, usual, slow)
     heads = ["clocks", "second half way round after", "looking back, fails from", "places 56 to 63"]

@@ -252,6 +252,7 @@ def test_the_second_clock_sets_the_limit_of_rotary_in_lesson_08():
     assert max(usual[2] + others[2]) < 20
     assert min(slow[2] + alone[2]) > 80
     assert min(found["a base of 100"][3]) > max(usual[3])  # quick clocks find the last mark, too
+    assert max(found["a base of 100000000"][1]) < min(usual[1])  # and much slower ones fail early again
     lengths = {int(n): fails for n, fails in Study(PAGES / "positions.md").rows("Length of training")}
     assert {lengths[n] for n in (12, 16, 24)} == {"32 to 40"}
     assert max(numbers(lengths[8])) < 32 < max(numbers(lengths[32])) <= 40 < min(numbers(lengths[48]))
