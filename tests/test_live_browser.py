@@ -296,6 +296,14 @@ def test_the_address_keeps_the_temperature_and_a_broken_one_does_no_harm(page):
     assert page.locator("#who option:disabled").count() == 2  # with the cut, with the control: there is neither
 
 
+def test_an_address_that_is_opened_while_one_is_to_be_written_is_kept(page):
+    head(page, "4.2").click()
+    page.evaluate("() => { location.hash = '#begin=0&cut=2.4'; writeAddress(); }")  # before the page hears of it
+    page.wait_for_function("[...cuts].join() === '2.4'", timeout=10_000)
+    assert found(page)[1] is not None
+    assert "cut=2.4" in page.evaluate("location.hash")
+
+
 def test_the_keyboard_alone_cuts_every_head(page):
     page.locator("#heads button[tabindex='0']").focus()
     for key in ["ArrowUp"] * 4 + ["ArrowLeft"] * 5:

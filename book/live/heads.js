@@ -190,6 +190,7 @@ function beginWith(name) {
 
 /** #text=…&cut=4.2&control=4.0&put=mean&t=0.5&token=66; the text only where it is none of the four, which have a number. */
 function writeAddress() {
+  if (location.hash !== writeAddress.last) return; // another was opened, and is read next
   const name = $("begin").value, parts = new URLSearchParams();
   parts.set("begin", Object.keys(BEGINNINGS).indexOf(name));
   if ($("text").value !== BEGINNINGS[name][0]) parts.set("text", $("text").value);
@@ -198,11 +199,12 @@ function writeAddress() {
   if (picked("replace") !== "zero") parts.set("put", picked("replace"));
   if (temperature() !== 1) parts.set("t", temperature());
   if (followed !== null) parts.set("token", followed);
-  writeAddress.last = `#${parts}`;
-  location.replace(writeAddress.last);
+  location.replace(`#${parts}`);
+  writeAddress.last = location.hash;
 }
 
 function readAddress() {
+  writeAddress.last = location.hash;
   const parts = new URLSearchParams(location.hash.slice(1)), names = Object.keys(BEGINNINGS);
   const heads = (key) => new Set((parts.get(key) ?? "").split(",").filter((head) => $(`head-${head}`)));
   beginWith(names[Number(parts.get("begin"))] ?? names[0]);
