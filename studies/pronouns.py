@@ -112,6 +112,7 @@ def page() -> str:
     glance = {
         run: {name: found[section][column] for name, (section, column) in GLANCE.items()}
         for run, found in asked.items()
+        if run.isdecimal()
     }
     parts = [HEAD, f"## At a glance\n\n{GLANCE_WORDS}\n\n{one_row_each(glance)}"]
     for name, words in SECTIONS.items():
