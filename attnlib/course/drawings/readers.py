@@ -85,7 +85,7 @@ def detr_diagram(model: nn.Module, pictures: Tensor, *, title: str) -> Picture:
     asked = page.grid(
         "object queries", model.queries.weight.detach().numpy(), (pixels.x, -2.3), colour=QUERY, cell=CELL
     )
-    words = "all at once; each is told by its row of Q"
+    words = "all at once; each is known by its row of Q"
     page.arrow(asked.side("right"), decoder.side("left"), words=words, said=f"queries to {decoder.name}", colour=QUERY)
     for y, name, call in ((-1.85, "kind", calls["kind"]), (-2.75, "box", calls["box.4"])):
         words = f"{name if name == 'box' else 'kind, or no object'}\n{as_words(call.outputs[0].shape[1:])}"
