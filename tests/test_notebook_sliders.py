@@ -14,7 +14,7 @@ import attnlib.training
 from attnlib.plotting import Picture
 from publish.lessons.build import COURSE
 from publish.lessons.lessons import sources
-from publish.lessons.sliders import controls_of, slider
+from publish.lessons.sliders import controls_of, names, slider
 
 LESSONS = {lesson.number: lesson for lesson in COURSE.lessons()}
 SLIDERS = [
@@ -81,3 +81,26 @@ def assert_each_control_moves(number: str, found: interactive) -> None:
 def test_a_slider_that_moves_nothing_is_noticed():
     with pytest.raises(AssertionError, match="back from 0 to 7 changes nothing"):
         assert_each_control_moves("09", interactive(lambda back=1, ahead=1: ahead, ahead=(0, 7), back=(0, 7)))
+
+
+@pytest.mark.parametrize(
+    ("source", "reads", "binds"),
+    [
+        ("y = x", {"x"}, {"y"}),
+        ("x = 1\ny = x", set(), {"x", "y"}),
+        ("x += 1", {"x"}, {"x"}),
+        ("import a.b as c, d", set(), {"c", "d"}),
+        ("def f(z):\n    return x + z", {"x"}, {"f"}),
+        ("def f():\n    return x\nx = 1", set(), {"f", "x"}),
+        ("class A:\n    z = x\n    w = z", {"x"}, {"A"}),
+        ("[i for i in x]", {"x"}, set()),
+        ("for i in x:\n    pass", {"x"}, {"i"}),
+        ("(lambda z: z + x)(1)", {"x"}, set()),
+        ("with x as y: pass", {"x"}, {"y"}),
+        ("del x", {"x"}, set()),
+        ("this is no Python", set(), set()),
+    ],
+)
+def test_what_a_cell_reads_and_binds(source, reads, binds):
+    internal = {"__name__"}  # a class asks for its module's
+    assert (names(source)[0] - internal, names(source)[1]) == (reads, binds)

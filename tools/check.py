@@ -35,7 +35,7 @@ STATIC = [
     "tests/test_teaching.py",
 ]
 EXERCISES = ["tests/test_exercises_registry.py", "tests/test_exercises_solutions.py"]
-WHOLE = [*STATIC, *EXERCISES, "tests/test_claims.py", "tests/test_moving.py", "tests/test_notebooks_core.py"]
+WHOLE = [*STATIC, *EXERCISES, "tests/test_claims.py", "tests/test_moving.py"]
 LONG = ["tests/test_book.py", "tests/test_book_browser.py", "tests/test_lab_browser.py"]
 NO_TESTS = 5
 RUFF = [["check", "--quiet"], ["format", "--check", "--quiet"]]

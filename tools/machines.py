@@ -22,11 +22,12 @@ from pathlib import Path
 from nbformat import NotebookNode
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
-from publish.lessons.lessons import Course, LessonError, LessonFiles, read_notebook
-from publish.lessons.numbers import numbers, texts
-from publish.lessons.pictures import apart, tolerated
+from publish.lessons.cells import where
+from publish.lessons.lessons import Course, LessonError, LessonFiles, read_notebook, to_cell
+from publish.lessons.numbers import numbers, settle, texts
+from publish.lessons.pictures import apart, differences, tolerated
 from publish.lessons.rules import UNCHECKED
-from publish.lessons.running import run, shown_otherwise, tidy
+from publish.lessons.running import run, tidy
 from publish.notebooks import pngs, tags_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,12 +79,23 @@ def visit(lesson: LessonFiles, world: Mapping[str, str]) -> tuple[list[Move], li
     except LessonError as error:
         return [], [str(error)], time.perf_counter() - start
     tidy(fresh)
-    moves = []
+    moves, red = [], []
     for number, (old, new) in enumerate(zip(stored.cells, fresh.cells, strict=True), 1):
         if old.cell_type == "code" and UNCHECKED not in tags_of(old):
             moves += movements((lesson.number, number), old, new)
-    red = [f"{place}: {problem}" for place, problem in shown_otherwise(stored, fresh)]
+            red += [f"{where(number, to_cell(old))}: {problem}" for problem in beyond(old, new)]
     return moves, red, time.perf_counter() - start
+
+
+def beyond(old: NotebookNode, new: NotebookNode) -> Iterator[str]:
+    """What a cell shows that it does not store, beyond what may move."""
+    kinds = [[kind for kind, _, _ in texts(node.outputs)] for node in (old, new)]
+    if kinds[0] != kinds[1]:
+        yield f"{kinds[0]} are stored, a run gives {kinds[1]}"
+    if wrong := settle(old.outputs, new.outputs, old.metadata.get("within"))[1]:
+        yield wrong
+    if wrong := differences(old.outputs, new.outputs, tags_of(old)):
+        yield wrong
 
 
 def movements(place: tuple[str, int], old: NotebookNode, new: NotebookNode) -> Iterator[Move]:

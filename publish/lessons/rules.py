@@ -1,10 +1,8 @@
 """The rules of a lesson: what its cells may be, what an excursion may not do, what outputs are fit to be kept."""
 
-import dis
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from types import CodeType
 
 from nbformat import NotebookNode
 
@@ -60,19 +58,14 @@ def _cell_problems(cell: Cell) -> Iterator[str]:
 
 
 def _excursion_problems(cells: Sequence[Cell]) -> Iterator[str]:
-    """Headings that do not mean what they seem to; cells outside that read what an excursion bound last."""
-    bound: set[str] = set()
+    """Headings that do not mean what they seem to; code outside that stands where it could need an excursion."""
+    begun = False
     for number, (cell, aside) in enumerate(zip(cells, in_excursions(cells), strict=True), 1):
+        begun |= aside
         if cell.kind == "markdown":
             yield from (f"{where(number, cell)} {problem}" for problem in _heading_problems(cell, aside=aside))
-        elif cell.kind == "code":
-            reads, binds = names(cell.source)
-            if not aside and reads & bound:
-                yield (
-                    f"{where(number, cell)} needs {', '.join(sorted(reads & bound))} from an excursion before it. "
-                    "Define it outside, or give what the excursion binds a name of its own"
-                )
-            bound = bound | binds if aside else bound - binds
+        elif begun and not aside:
+            yield f"{where(number, cell)} stands behind an excursion and could need it: put it before the first"
 
 
 def _heading_problems(cell: Cell, *, aside: bool) -> Iterator[str]:
@@ -86,27 +79,6 @@ def _heading_problems(cell: Cell, *, aside: bool) -> Iterator[str]:
         yield "has an excursion's heading inside: it needs a cell of its own, with `+++` above and below"
     elif aside and any(re.match("##? ", line) for line in headings):
         yield "has a heading inside, at which the excursion would not end: put `+++` above it"
-
-
-def names(source: str) -> tuple[set[str], set[str]]:
-    """The names that a cell reads from cells before it, and those that it binds, as the compiler sees them."""
-    try:
-        return _names(compile(source, "cell", "exec", dont_inherit=True))
-    except SyntaxError:  # a line for IPython only, or an error that the lesson shows
-        return set(), set()
-
-
-def _names(code: CodeType) -> tuple[set[str], set[str]]:
-    reads, binds, inner = set(), set(), set()
-    for step in dis.get_instructions(code):
-        if step.opname in ("STORE_NAME", "STORE_GLOBAL"):
-            binds.add(step.argval)
-        elif step.opname in ("LOAD_NAME", "LOAD_GLOBAL", "DELETE_NAME") and step.argval not in binds:
-            reads.add(step.argval)
-        elif isinstance(step.argval, CodeType):
-            inner |= _names(step.argval)[0]
-    # A function runs later: what the cell binds anywhere is there by then.
-    return reads | (inner - binds), binds
 
 
 def output_problems(notebook: NotebookNode) -> list[str]:

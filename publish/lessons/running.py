@@ -1,9 +1,8 @@
-"""Running a notebook in the same surroundings everywhere, keeping what is worth it, and telling two runs apart."""
+"""Running a notebook in the same surroundings everywhere, and keeping what is worth it."""
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,11 +13,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from publish.lessons.cells import Cell, in_excursions, where
-from publish.lessons.lessons import LessonError, LessonFiles, read_notebook, to_cell
-from publish.lessons.numbers import settle, texts
-from publish.lessons.pictures import differences
-from publish.lessons.rules import UNCHECKED, raised_untagged
+from publish.lessons.cells import where
+from publish.lessons.lessons import LessonError, to_cell
+from publish.lessons.rules import raised_untagged
 from publish.notebooks import code_of, tags_of
 
 SECONDS_A_CELL = 400
@@ -125,40 +122,3 @@ def _tidy_output(output: NotebookNode) -> NotebookNode:
             kept = {key: found[key] for key in ("alt", "height", "width") if found.get(key)}
             output.metadata["image/png"] = NotebookNode(kept)
     return output
-
-
-def could_need_one(cells: Sequence[Cell]) -> bool:
-    """Does any code outside stand behind an excursion? What stands before all of them cannot need one."""
-    aside = in_excursions(cells)
-    return any(cell.kind == "code" and not aside[i] and any(aside[:i]) for i, cell in enumerate(cells))
-
-
-def core_problems(lesson: LessonFiles) -> list[str]:
-    """What goes wrong, or is shown differently, when a lesson is run without its excursions."""
-    stored = read_notebook(lesson.notebook)
-    aside = in_excursions([to_cell(node) for node in stored.cells])
-    stored.cells = [node for node, out in zip(stored.cells, aside, strict=True) if not out]
-    fresh = deepcopy(stored)
-    try:
-        run(fresh, lesson.notebook.parent)
-    except LessonError as error:
-        return [str(error)]
-    tidy(fresh)
-    return [f"{place} then shows something else: {problem}" for place, problem in shown_otherwise(stored, fresh)]
-
-
-def shown_otherwise(stored: NotebookNode, fresh: NotebookNode) -> Iterator[tuple[str, str]]:
-    """Which cells show, run again, what they do not store, beyond what may move; and what that is."""
-    for number, (old, new) in enumerate(zip(stored.cells, fresh.cells, strict=True), 1):
-        if old.cell_type == "code" and UNCHECKED not in tags_of(old):
-            yield from ((where(number, to_cell(old)), problem) for problem in _otherwise(old, new))
-
-
-def _otherwise(stored: NotebookNode, fresh: NotebookNode) -> Iterator[str]:
-    kinds = [[kind for kind, _, _ in texts(node.outputs)] for node in (stored, fresh)]
-    if kinds[0] != kinds[1]:
-        yield f"{kinds[0]} are stored, a run gives {kinds[1]}"
-    if wrong := settle(stored.outputs, fresh.outputs, stored.metadata.get("within"))[1]:
-        yield wrong
-    if wrong := differences(stored.outputs, fresh.outputs, tags_of(stored)):
-        yield wrong

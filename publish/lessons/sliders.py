@@ -7,6 +7,7 @@ which; one that it does not name keeps all of its own. With ``film: true`` the s
 
 import ast
 import contextlib
+import dis
 import hashlib
 import inspect
 import io
@@ -17,6 +18,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from unittest import mock
 
@@ -28,7 +30,6 @@ from PIL import Image
 from attnlib.plotting.picture import SCREEN_DPI
 from publish.lessons.cells import Cell
 from publish.lessons.lessons import Course, LessonError, LessonFiles, sources
-from publish.lessons.rules import names
 
 PAGE = Path(__file__).with_name("moving.html")
 SCALE, QUALITY = 0.9, 35  # of the dots of a figure; of WebP, at which letters still have clean edges
@@ -46,6 +47,27 @@ def needed(cells: Sequence[Cell], place: int) -> list[str]:
             wanted |= reads
             chosen.append(cell.source)
     return chosen[::-1]
+
+
+def names(source: str) -> tuple[set[str], set[str]]:
+    """The names that a cell reads from cells before it, and those that it binds, as the compiler sees them."""
+    try:
+        return _names(compile(source, "cell", "exec", dont_inherit=True))
+    except SyntaxError:  # a line for IPython only, or an error that the lesson shows
+        return set(), set()
+
+
+def _names(code: CodeType) -> tuple[set[str], set[str]]:
+    reads, binds, inner = set(), set(), set()
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_NAME", "STORE_GLOBAL"):
+            binds.add(step.argval)
+        elif step.opname in ("LOAD_NAME", "LOAD_GLOBAL", "DELETE_NAME") and step.argval not in binds:
+            reads.add(step.argval)
+        elif isinstance(step.argval, CodeType):
+            inner |= _names(step.argval)[0]
+    # A function runs later: what the cell binds anywhere is there by then.
+    return reads | (inner - binds), binds
 
 
 def slider(cells: Sequence[Cell], place: int) -> interactive:
