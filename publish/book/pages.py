@@ -1,7 +1,7 @@
 """Gather what the book is made of, in the folder that Sphinx reads.
 
 Notebooks and pages lie there as in the repository, so that the links between them hold in both. Beside them lie the
-pages that only the book has: the first, the map, the reference, and the tests that the ledger of claims names. Files
+pages that only the book has: the first, the figures, the reference, and the tests that the ledger of claims names. Files
 that are current are left alone, so that a second build is quick; what belongs to no page goes.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attnlib.course.claims import CLAIMS
-from attnlib.course.lessons import LESSONS, PARTS, Lesson
+from attnlib.course.lessons import LESSONS, PARTS
 from publish.book import reference
 from publish.notebooks import ROOT, figures, lesson_notebook
 
@@ -41,7 +41,6 @@ def files() -> Iterator[tuple[str, bytes]]:
     made = {
         "figures/README.md": "\n".join(gallery),
         "index.md": index(),
-        "lessons.md": lesson_map(),
         "tests/test_claims.md": claim_tests(),
     }
     for path, text in [*made.items(), *reference.pages()]:
@@ -61,21 +60,6 @@ def _part(part: int) -> str:
     tree = [f"notebooks/{lesson.file}" for lesson in members]
     table = [f"### {title}", "", "| lesson | what it teaches | minutes |", "| --- | --- | ---: |", *rows, ""]
     return "\n".join([*table, "```{toctree}", ":hidden:", f":caption: {title}", "", *tree, "```"])
-
-
-def lesson_map() -> str:
-    """Which lesson needs which."""
-    by_number = {lesson.number: lesson for lesson in LESSONS}
-    rows = ["| lesson | needs | is needed for |", "| --- | --- | --- |"]
-    for lesson in LESSONS:
-        needs = ", ".join(_short(by_number[number]) for number in lesson.needs) or "nothing"
-        serves = ", ".join(_short(other) for other in LESSONS if lesson.number in other.needs) or "nothing"
-        rows.append(f"| {lesson.link('notebooks/')} | {needs} | {serves} |")
-    return "\n".join(["# Map of the lessons\n", *rows, ""])
-
-
-def _short(lesson: Lesson) -> str:
-    return f"[{lesson.number}](notebooks/{lesson.file}.ipynb)" if lesson.ready else lesson.number
 
 
 def claim_tests() -> str:
