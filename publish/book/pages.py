@@ -1,7 +1,7 @@
 """Gather what the book is made of, in the folder that Sphinx reads.
 
 Notebooks and pages lie there as in the repository, so that the links between them hold in both. Beside them lie the
-pages that only the book has: the first, the figures, the reference, and the tests that the ledger of claims names. Files
+pages that only the book has: the first, the figures, the reference, the tests that the ledger of claims names. Files
 that are current are left alone, so that a second build is quick; what belongs to no page goes.
 """
 

@@ -348,8 +348,8 @@ EXERCISES = [
             Misconception(
                 "two is enough",
                 lambda: {(): {"a": 0.6, "b": 0.4}, ("a",): {"a": 0.5, "b": 0.5}},
-                "A width of 2 beats greedy, and 3 finds nothing better. The best sentence must begin with the word "
-                "that ranks only third at the start.",
+                "A width of 2 beats greedy, and 3 finds nothing better. The best sentence must begin with words "
+                "that a width of 2 drops and a width of 3 keeps.",
             ),
             Misconception(
                 "two does not help",
@@ -358,8 +358,8 @@ EXERCISES = [
                     ("a",): {"a": 0.38, "b": 0.32, "c": 0.3},
                     ("b",): {"a": 0.5, "b": 0.5},
                 },
-                "A width of 3 finds a better sentence, but 2 finds what greedy found. The second beginning must also "
-                "lead to a likelier sentence than the first, though less likely than the third.",
+                "A width of 3 finds a better sentence, but 2 finds what greedy found. A width of 2 must also find a "
+                "likelier sentence than greedy, though a less likely one than 3 finds.",
             ),
         ],
     ),

@@ -347,7 +347,7 @@ EXERCISES = [
             Misconception(
                 "the whole text as target",
                 _whole_text,
-                "Your target is the whole text. T5 writes only what is missing, which is shorter.",
+                "Your target is the whole text. T5 writes only what is missing, with its sentinels.",
             ),
             Misconception(
                 "stop included",
