@@ -273,7 +273,7 @@ EXERCISES = [
                 "the first layer for every row",
                 _every_row_first,
                 "In the first layer you closed the source for every row. Close entries in the row of the target only: "
-                "what the others have read may not reach the target later.",
+                "later layers must keep out what the others have read there.",
             ),
             Misconception(
                 "every row later",
