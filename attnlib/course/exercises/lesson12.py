@@ -290,15 +290,15 @@ EXERCISES = [
                 "drawn like the training set",
                 lambda: np.random.default_rng(0).integers(100_000, 1_000_000, size=30).tolist(),
                 "All six translators pass your test: it has none of the numbers that they get wrong. They pass most "
-                "sets of thirty drawn uniformly, whose numbers are long, with something in every place. Ask for those "
-                "that such a draw hardly ever has.",
+                "sets of thirty drawn uniformly: nearly all their numbers are long, and one in a hundred has nothing "
+                "or a single digit after its thousand. Ask for those that such a draw hardly ever has.",
             ),
             Misconception(
                 "only short ones",
                 lambda: [*range(1, 20), 20, 30, 40, 50],
                 "Of the six translators your numbers find one, the one that is wrong about one to ninety nine. The "
-                "faults of the others are at other lengths, or where a number stops short. (And there is one number "
-                "below all of these.)",
+                "faults of the others are at other lengths, or where a number stops short, has a gap, or begins in a "
+                "special way. (And there is one number below all of these.)",
             ),
             Misconception(
                 "powers of ten",

@@ -260,18 +260,18 @@ EXERCISES = [
             Misconception(
                 "a window",
                 _window,
-                "A window is cheap, and its paths are long: from end to end it takes n - 1 steps.",
+                "That is cheap, but the longest path has n - 1 steps.",
             ),
             Misconception(
                 "strangers",
                 _strangers,
-                "Nearly. The two go-betweens do not see each other: from one to the half of the other it takes "
-                "three steps.",
+                "Nearly: some paths have three steps. Do your two go-betweens see each other, and does everyone "
+                "see both?",
             ),
             Misconception(
                 "turned",
                 _unseen,
-                "Rows are queries. In your mask two places see all, and each is seen by half of the others: transpose "
+                "Rows are queries. In your mask two places see all. If each is seen by half of the others, transpose "
                 "it.",
             ),
         ],
