@@ -43,7 +43,8 @@ def _root(d, a, b):
 
 
 def _matrices(rng):
-    return rng.normal(size=(3, 10)), rng.normal(size=(5, 10))  # nothing else has the root of 10, nor of 9
+    # no two of 6, 8, 10, each with or without one less, have the same root, and none the root 2
+    return rng.normal(size=(6, 10)), rng.normal(size=(8, 10))
 
 
 def _additive(q, k, w_q, w_k, w):
