@@ -73,10 +73,11 @@ def _used_only(scores, answer):
 
 
 def _solve_loss(scores, answer):
-    scores = scores - scores.max()  # the same probabilities, and nothing overflows
-    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))  # the same probabilities, and nothing overflows
+    p = e / e.sum(axis=1, keepdims=True)
     pictures = -np.log(p[np.arange(len(answer)), answer]).mean()
-    p = np.exp(scores) / np.exp(scores).sum(axis=0)
+    e = np.exp(scores - scores.max(axis=0))
+    p = e / e.sum(axis=0)
     captions = -np.mean([np.log(p[answer == j, j].sum()) for j in set(answer)])
     return (pictures + captions) / 2
 
@@ -585,13 +586,14 @@ EXERCISES = [
             Misconception(
                 "cosines",
                 _by_cosine,
-                "You took the largest cosine, which ignores brightness. The nearest has the smallest distance.",
+                "You compared directions alone, which ignores brightness. The nearest has the smallest distance to "
+                "the centres as they are.",
             ),
             Misconception(
                 "differences that cancel",
                 _cancelled,
-                "You added up the differences before you squared them, so that bright and dark pixels cancel. Square "
-                "each, then add.",
+                "You compared sums of pixels, in which bright and dark cancel. Square the difference in each pixel, "
+                "then add.",
             ),
             Misconception(
                 "the largest difference",
@@ -601,7 +603,8 @@ EXERCISES = [
             Misconception(
                 "turned centres",
                 lambda pictures, centres: _codes(pictures, centres.swapaxes(1, 2)),
-                "You read patches along their lines and centres down their columns. Read both in one order.",
+                "You read patches and centres in two orders, one along the lines, the other down the columns. Read "
+                "both in one order.",
             ),
             Misconception(
                 "the farthest",
