@@ -305,6 +305,8 @@ _TEST = [
     "if the graph\nis  empty we stop",
     "Returns True If The root is a leaf",
     "returns true, if the list of nodes, sorted by degree, is long",
+    "sorted by name a list of nodes sorted by degree",  # begins with what is new, ends with what is known
+    "number of edges in any plane map",  # begins in the middle of a text
 ]
 
 
@@ -610,7 +612,8 @@ EXERCISES = [
             Misconception(
                 "no biases",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 9 * d,
-                "The biases are missing: d for each of four projections, 4 * d and d in the feed-forward network.",
+                "9 * d numbers are missing in each layer. The biases are as many: d for each of four projections, 4 * "
+                "d and d in the feed-forward network.",
             ),
             Misconception(
                 "no positions",
@@ -635,23 +638,26 @@ EXERCISES = [
             Misconception(
                 "4 d short in a layer",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 4 * d,
-                "In each layer 4 * d numbers are missing. The four projections have 4 * d biases, the two norms 4 * d "
-                "numbers: you forgot one of these.",
+                "In each layer 4 * d numbers are missing. The four projections have 4 * d biases, the feed-forward "
+                "network 4 * d where it widens, the two norms 4 * d numbers.",
             ),
             Misconception(
                 "no biases in the feed-forward network",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - n_layers * 5 * d,
-                "The biases of the feed-forward network are missing: 4 * d where it widens, d where it narrows.",
+                "5 * d numbers are missing in each layer. The biases of the feed-forward network are as many: 4 * d "
+                "where it widens, d where it narrows.",
             ),
             Misconception(
                 "no biases, no last norm",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - (n_layers * 9 + 2) * d,
-                "The biases are missing, and so is the norm after the last layer.",
+                "2 * d numbers are missing once, as many as the last norm has, and 9 * d in each layer, as many as "
+                "its biases.",
             ),
             Misconception(
                 "no norms",
                 lambda n_tokens, n_max, d, n_layers: _size(n_tokens, n_max, d, n_layers) - (4 * n_layers + 2) * d,
-                "The norms are missing: two in each layer and one after the last, each of them with 2 * d numbers.",
+                "2 * d numbers are missing once, as many as the last norm has, and 4 * d in each layer, as many as "
+                "its two norms (or the biases of the projections).",
             ),
             Misconception(
                 "neither biases nor norms",
