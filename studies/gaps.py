@@ -137,7 +137,7 @@ def half(bar: tqdm) -> str:
     ways = {
         "by itself": ("", 0, 150),
         "by itself, 600 steps": ("", 0, 600),
-        "begins with the teacher's layer": ("layer", 0, 150),
+        "begins with the teacher's first layer": ("layer", 0, 150),
         "begins with its embeddings and output": ("rest", 0, 150),
         "begins with both": ("layer and rest", 0, 150),
         "taught by the teacher": ("", 1, 150),

@@ -408,7 +408,7 @@ EXERCISES = [
             Misconception(
                 "three matrices",
                 lambda d, f: _parameters(d, f) - d**2 - d,
-                "Attention has four matrices. The one that mixes the heads, W_O, is missing.",
+                "Attention has four matrices, with W_O, which mixes the heads. You counted three.",
             ),
             Misconception(
                 "half the network",
@@ -439,7 +439,8 @@ EXERCISES = [
             Misconception(
                 "one bias",
                 lambda d, f: _parameters(d, f) - d,
-                "d_model numbers are missing: one bias, of one of attention's four matrices or of the network's last.",
+                "d_model numbers are missing: one bias, of one of attention's four matrices or of the network's last, "
+                "or a scale or a shift.",
             ),
         ],
     ),

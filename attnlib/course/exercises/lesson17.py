@@ -124,7 +124,7 @@ EXERCISES = [
             Misconception(
                 "zero elsewhere",
                 lambda log_p, tokens, chosen: (_own(log_p, tokens) * chosen).mean(),
-                "You set the loss of the others to zero, and divided by all positions. Divide by the chosen ones.",
+                "You divided by all positions. Divide by the chosen ones.",
             ),
             Misconception(
                 "a sum",
@@ -249,7 +249,7 @@ EXERCISES = [
             Misconception(
                 "overwritten",
                 lambda tokens, chosen, lot, another, mask: np.where(chosen & (lot < 0.9), another, tokens),
-                "Numbers below 0.8 are below 0.9 as well, so the second step overwrote the masks of the first.",
+                "No mask is left. Numbers below 0.8 are below 0.9 as well: another token is for those from 0.8 on.",
             ),
             Misconception(
                 "0.8 still masked",
@@ -386,7 +386,7 @@ EXERCISES = [
             Misconception(
                 "padding too",
                 lambda rows, real: rows.mean(axis=1),
-                "You averaged the padding as well. A text's row would then depend on the longest text of its batch.",
+                "You averaged the padding as well. A text's row would then depend on how far its batch is padded.",
             ),
             Misconception(
                 "divided by n",
@@ -411,7 +411,7 @@ EXERCISES = [
             Misconception(
                 "one mean for all",
                 lambda rows, real: np.broadcast_to(rows[real].mean(axis=0), (len(rows), rows.shape[-1])),
-                "rows[real] forgets which text a row belongs to: you took one mean over all texts.",
+                "You took one mean over all texts. (rows[real] forgets which text a row belongs to.)",
             ),
             Misconception(
                 "the padding's mean",
