@@ -54,13 +54,14 @@ def _or_the_other(weights, by_letter, by_counting):
 
 
 def _words_apart(rng, words, n):
-    """Weights of one step, by letter and by counting: in a third of the words both name the same place."""
+    """Weights of one step, by letter and by counting: in some words both name the same place."""
     weights = rng.dirichlet(np.full(n, 0.7), size=words)
     largest = weights.argmax(-1)
     by_letter, by_counting = rng.integers(0, n, size=(2, words))
-    kind = np.arange(words) % 6  # 0, 1, 2: by letter; 3: by counting; 4: both; 5: neither, or by chance
+    kind = np.arange(words) % 7  # 0, 1, 2: by letter; 3: by counting; 4: both; 5: by chance; 6: both, and wrong
     by_letter = np.where(np.isin(kind, (0, 1, 2, 4)), largest, by_letter)
     by_counting = np.where(np.isin(kind, (3, 4)), largest, by_counting)
+    by_letter, by_counting = (np.where(kind == 6, (largest + 1) % n, place) for place in (by_letter, by_counting))
     return weights, by_letter, by_counting
 
 
@@ -204,7 +205,7 @@ EXERCISES = [
                 "reset after U",
                 lambda x, h, z, r, W, U: z * h + (1 - z) * np.tanh(x @ W + r * (h @ U)),
                 "You multiplied by r after U, as torch does for speed. That is a different cell from the one asked "
-                "for: here r * h comes first, as in the paper of 2014.",
+                "for: here r * h comes first, as in the paper published in 2014.",
             ),
             Misconception(
                 "without r",
@@ -220,7 +221,7 @@ EXERCISES = [
                 "proposal only",
                 lambda x, h, z, r, W, U: np.tanh(x @ W + (r * h) @ U),
                 "This is the proposal. The gate z then mixes it with the state before, and that is what lets a GRU "
-                "keep something.",
+                "leave its state alone.",
             ),
             Misconception(
                 "r on everything",
@@ -279,7 +280,7 @@ EXERCISES = [
             Misconception(
                 "one too many",
                 lambda n, k: n // (k - 1) + 1,
-                "This is one too many where k - 1 divides n. Round up instead.",
+                "This is one too many where k - 1 divides n: L * (k - 1) >= n is enough.",
             ),
             Misconception(
                 "positions, not steps",
@@ -294,7 +295,8 @@ EXERCISES = [
             Misconception(
                 "doubling",
                 lambda n, k: int(np.ceil(np.log(n) / np.log(k))),
-                "A logarithm is right where each layer skips k times as many as the one before. These skip none.",
+                "A logarithm is right where each layer's steps are k times as long as those of the one before. Ours "
+                "are all of one place.",
             ),
             Misconception(
                 "not rounded",
@@ -332,7 +334,7 @@ EXERCISES = [
             Misconception(
                 "no projections",
                 lambda d: 4 * d + 1,
-                "You left out the three projections of attention, 3 n d².",
+                "4 d + 1 is what comes without the three projections of attention, 3 n d².",
             ),
             Misconception(
                 "only x",
