@@ -119,7 +119,7 @@ def _ends(models: list[Transformer], corpus: Corpus) -> str:
     batch = corpus.batch([e for e in _new(_below(1000), corpus) if len(e.target) == 3])
     real = (batch.source != PAD)[:, None]
     end = batch.target == END
-    rows = [["places later", "ends after them", "ends before"], ["---:", ":---", ":---"]]
+    rows = [["places later", "ends after the right words", "ends before"], ["---:", ":---", ":---"]]
     for later in LATER:
         shares = []
         for model in models:
