@@ -95,7 +95,7 @@ EXERCISES = [
             Misconception(
                 "mean of the equals",
                 lambda S, V: masked_softmax(1e6 * S) @ V,
-                "Right but for ties: there you averaged the values. One is chosen: the first of equals.",
+                "Where scores tie, or nearly do, you averaged the values. One is chosen: the first of equals.",
             ),
             Misconception(
                 "the worst",
@@ -166,7 +166,7 @@ EXERCISES = [
             Misconception(
                 "only the one drawn",
                 lambda s, j, reward, baseline: (reward - baseline) * np.eye(len(s))[j],
-                "You moved only the score that was drawn. The others go down in exchange, each by its weight.",
+                "You moved only the score that was drawn. The others move the other way, each by its share alpha_i.",
             ),
             Misconception(
                 "one minus every weight",
@@ -182,7 +182,7 @@ EXERCISES = [
             Misconception(
                 "gradient of the weight",
                 lambda s, j, reward, baseline: masked_softmax(s)[j] * _estimate(s, j, reward, baseline),
-                "That is the gradient of alpha_j. Position j is drawn with chance alpha_j already, so the estimate "
+                "That has the gradient of alpha_j in it. Position j is drawn with chance alpha_j already, so the estimate "
                 "needs the gradient of its logarithm.",
             ),
             Misconception(
@@ -218,8 +218,8 @@ EXERCISES = [
             Misconception(
                 "one softmax",
                 lambda w, s: _flat(w + s[:, None]),
-                "You added the scores and took one softmax over all words. That way a sentence gains by having many "
-                "words, or high scores. Here its words share what the sentence gets, whatever their scores.",
+                "That is one softmax over all words, of word score plus sentence score. That way a sentence gains by "
+                "having many words, or high scores. Here its words share what the sentence gets, whatever their scores.",
             ),
             Misconception(
                 "sentences ignored",
@@ -397,7 +397,7 @@ EXERCISES = [
             Misconception(
                 "best reward",
                 lambda weights, reward: reward.max(),
-                "With the best reward as baseline the score that was drawn never rises, and the spread is large.",
+                "With the best reward as baseline the score that was drawn never rises, and here the spread is larger than with no baseline.",
             ),
             Misconception(
                 "lengths not squared",
@@ -412,8 +412,8 @@ EXERCISES = [
             Misconception(
                 "own score, not squared",
                 lambda weights, reward: (weights * (1 - weights)) @ reward / (weights @ (1 - weights)),
-                "You counted how far the score of the drawn position moves, 1 - alpha_j. The others move too, and the "
-                "spread is a mean of squares: take |e_j - alpha|².",
+                "Your rewards are weighted with alpha_j (1 - alpha_j). The spread is a mean of squares over all scores: "
+                "take alpha_j |e_j - alpha|².",
             ),
             Misconception(
                 "not divided",
@@ -432,8 +432,8 @@ EXERCISES = [
             Misconception(
                 "own score only",
                 lambda weights, reward: (weights * (1 - weights) ** 2) @ reward / (weights @ (1 - weights) ** 2),
-                "You counted how far the score of the drawn position moves, (1 - alpha_j)². The others move too, each "
-                "by alpha_i: the square of the whole step is |e_j - alpha|².",
+                "Your rewards are weighted with alpha_j (1 - alpha_j)². The square of the whole step is |e_j - alpha|²: "
+                "(1 - alpha_j)², and alpha_i² for each of the others.",
             ),
         ],
     ),
