@@ -44,7 +44,7 @@ CROSSED = f"""
 
 Animals, then places, both orders together; *apart* is how far the shares for the first noun and for the second differ
 at most, in any cell of the row. A way is closed at the position that writes the pronoun, in all layers and heads. In
-the last four columns nothing is closed, but the text that is read, or the one that is written, has another noun of the
+the last four columns nothing is closed, but the text that is read, or the one that is written, tells a lie, a noun of the
 other gender: first in place of the noun that is meant, then in place of the other noun.
 
 """
@@ -62,7 +62,7 @@ def page() -> str:
     short = [["about", *(f"seed {seed}" for seed in SEEDS)], [":---"] * (1 + len(SEEDS))]
     short += [[kind, *(per_cent(found[STEPS, kind, seed][:, 0]) for seed in SEEDS)] for kind in KINDS]
     heads = ["seed", "apart", "closed: nothing", "closed: as read", "closed: as written"]
-    heads += [f"{noun} changed: as {told}" for noun in ("noun", "other noun") for told in ("read", "written")]
+    heads += [f"{lie}: as {told}" for lie in ("lie", "lie about the other") for told in ("read", "written")]
     rows = [heads, ["---:"] * len(heads)]
     for seed in SEEDS:
         one = np.stack([found[LONGER, kind, seed] for kind in KINDS])  # kind, order, way

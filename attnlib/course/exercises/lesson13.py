@@ -124,8 +124,11 @@ def _shares(said, right):
 
 
 def _habit(said, right):
-    wrong = [(said != right)[right == answer].mean() for answer in (0, 1)]
-    return max(wrong) - min(wrong)
+    return np.ptp(_shares(said, right))  # keeps the NaN of a group that is empty
+
+
+def _mirrored(said, right):
+    return 1 - said, 1 - right
 
 
 def _said(rng, n):
@@ -151,7 +154,7 @@ EXERCISES = [
             Misconception(
                 "not renormalised",
                 _zeroed,
-                "The row sums to less than one now, so the output would shrink. Divide the row by its sum.",
+                "The row sums to less than one now, so the output would be no mean. Divide the row by its sum.",
             ),
             Misconception(
                 "by columns",
@@ -173,8 +176,8 @@ EXERCISES = [
             Misconception(
                 "a score of zero",
                 _score_of_zero,
-                "You set the score to 0, and exp(0) is 1: the entry is wide open (lesson 09). The weight "
-                "must be 0, the score minus infinity.",
+                "You set the weight to 1, or the score to 0, and exp(0) is 1: the entry is wide open (lesson 09). The "
+                "weight must be 0, the score minus infinity.",
             ),
             Misconception(
                 "rows and columns exchanged",
@@ -184,8 +187,8 @@ EXERCISES = [
             Misconception(
                 "a weight of minus infinity",
                 _infinite,
-                "You wrote minus infinity into a weight. That closes a score, before the softmax; a weight is closed "
-                "by 0.",
+                "You wrote an infinity into a weight, or left out the exp after it. Minus infinity closes a score, "
+                "before the softmax; a weight is closed by 0.",
             ),
             Misconception(
                 "softmax of the weights",
@@ -297,7 +300,7 @@ EXERCISES = [
         id="13.3",
         title="Guessing or a habit?",
         reference=_habit,
-        cases=lambda rng: [_said(rng, 25), _said(rng, 14)],
+        cases=lambda rng: [_said(rng, 25), _mirrored(*_said(rng, 14))],
         hints=(
             "Two groups of sentences: those whose right answer is 0, and those whose right answer is 1.",
             "In each group, the mean of said != right. Then the larger minus the smaller.",
@@ -307,7 +310,8 @@ EXERCISES = [
             Misconception(
                 "shares of ones",
                 lambda said, right: abs(np.subtract(*[said[right == answer].mean() for answer in (0, 1)])),
-                "You compared how often the model says 1. Where 1 is right that is no mistake: compare errors.",
+                "You compared how often the model says 1, or took another number that comes to the same. Where 1 is "
+                "right, saying 1 is no mistake: compare the errors of both groups.",
             ),
             Misconception(
                 "per cent",
@@ -327,13 +331,14 @@ EXERCISES = [
             Misconception(
                 "of all answers",
                 lambda said, right: abs(np.subtract(*[((said != right) & (right == a)).mean() for a in (0, 1)])),
-                "You divided by all answers, or compared the shares of ones, which comes to the same. Each group has "
+                "You divided by all answers, or compared how often an answer is given with how often it is right, which "
+                "comes to the same. Each group has "
                 "its own size: take the mean within it.",
             ),
             Misconception(
                 "what it says more often",
                 lambda said, right: abs(2 * said.mean() - 1),
-                "That is how one-sided the answers are. If the right answers are one-sided too, this is no habit.",
+                "That is how one-sided the answers are. If the right answers are one-sided too, that need not be a habit.",
             ),
             Misconception(
                 "signed",
@@ -353,7 +358,8 @@ EXERCISES = [
             Misconception(
                 "counts",
                 lambda said, right: abs(np.subtract(*[((said != right) & (right == a)).sum() for a in (0, 1)])),
-                "You counted the wrong answers. The groups differ in size: take the share within each.",
+                "You counted the wrong answers, or took another number that comes to the same. The groups differ in "
+                "size: take the share within each.",
             ),
         ],
     ),
