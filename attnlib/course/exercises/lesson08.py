@@ -168,7 +168,8 @@ EXERCISES = [
             Misconception(
                 "growing",
                 lambda places, d: _in_halves(places[:, None] / _omega(d)),
-                "Your hands turn faster from pair to pair. They should turn slower: the exponent is negative.",
+                "Your hands turn faster from pair to pair. They should turn slower: multiply by 10000^(-2i/d), or divide "
+                "by 10000^(2i/d).",
             ),
             Misconception(
                 "whole places",
@@ -179,7 +180,7 @@ EXERCISES = [
                 "one pair fewer",
                 lambda places, d: _in_halves(places[:, None] * 10000.0 ** (-np.arange(d // 2) / (d // 2 - 1))),
                 "Your last hand turns at 1/10000 of the first: the exponent is divided by d/2 - 1, as in "
-                "Tensor2Tensor. In the formula it is 2i/d, and the last hand is a little faster.",
+                "Tensor2Tensor. In the formula it is 2i/d, and the last hand is faster, by 10000^(2/d).",
             ),
             Misconception(
                 "from one",
@@ -202,7 +203,8 @@ EXERCISES = [
             Misconception(
                 "mean",
                 lambda k, d: np.cos(k * _omega(d)).mean(),
-                "You took the mean over the pairs. An inner product is a sum.",
+                "You divided by the number of pairs, or made the codes as long as 1, which comes to the same. An inner "
+                "product is the sum itself.",
             ),
             Misconception(
                 "all columns",
@@ -242,7 +244,8 @@ EXERCISES = [
             Misconception(
                 "growing",
                 lambda k, d: np.cos(k / _omega(d)).sum(),
-                "Your hands turn faster from pair to pair. They should turn slower: the exponent is negative.",
+                "Your hands turn faster from pair to pair. They should turn slower: multiply by 10000^(-2i/d), or divide "
+                "by 10000^(2i/d).",
             ),
             Misconception(
                 "one by one",
@@ -277,8 +280,8 @@ EXERCISES = [
             Misconception(
                 "reflected",
                 lambda x: _turned(x * np.where(np.arange(x.shape[1]) % 2, -1, 1), _angles(x)),
-                "One sign is wrong: (a cos + b sin, a sin - b cos) turns the mirror image. Lengths stay, but at "
-                "position 0, where nothing should happen, each b changes its sign.",
+                "b has the wrong sign in both: (a cos + b sin, a sin - b cos) turns the mirror image. Lengths stay, but "
+                "at position 0, where nothing should happen, each b changes its sign.",
             ),
             Misconception(
                 "added",
@@ -304,8 +307,8 @@ EXERCISES = [
             Misconception(
                 "in place",
                 _turned_in_place,
-                "The first of each pair is right and the second is not: you wrote the new a into x before the old a "
-                "was used for b. Keep both, a and b, as copies.",
+                "The first of each pair is right and the second is not: the new b was made from the new a. Both are made "
+                "from the old a and b.",
             ),
             Misconception(
                 "half the exponent",
@@ -322,7 +325,8 @@ EXERCISES = [
             Misconception(
                 "growing",
                 lambda x: _turned(x, np.arange(len(x))[:, None] / _omega(x.shape[1])),
-                "Your pairs turn faster from one to the next. They should turn slower: the exponent is negative.",
+                "Your pairs turn faster from one to the next. They should turn slower: multiply by 10000^(-2i/d), or "
+                "divide by 10000^(2i/d).",
             ),
             Misconception(
                 "angles in halves",
@@ -357,8 +361,9 @@ EXERCISES = [
             Misconception(
                 "invariance",
                 lambda f, x, order: bool(np.allclose(f(x[order]), f(x))),
-                "You asked whether the output stays the same. That is invariance; it should move with the input. "
-                "(If you undid the permutation afterwards: the inverse of order is np.argsort(order).)",
+                "You say yes only where the output is the same in every order. Either you asked for that, which is "
+                "invariance; or input and output went by different orders (one by order, the other by its inverse, "
+                "np.argsort(order)); or the input was not permuted.",
             ),
             Misconception(
                 "first row",
