@@ -45,7 +45,7 @@ def _same_scores(expected, got):
         return True
     i, j = np.argwhere(wrong)[0]
     return (
-        f"{_FEATURES[i].capitalize()} that asks {_FEATURES[j]} has the score {came[i, j]:.4g}, not {wanted[i, j]:.4g}."
+        f"{_FEATURES[i].capitalize()} that asks {_FEATURES[j]} has the score {came[i, j]:.7g}, not {wanted[i, j]:.7g}."
     )
 
 
@@ -70,7 +70,7 @@ EXERCISES = [
         id="06.1",
         title="One row of self-attention",
         reference=_row,
-        cases=lambda rng: [(*_sentence(rng, 6, 5, 3, 2), i) for i in (0, 2, 5)],
+        cases=lambda rng: [(*_sentence(rng, 6, 5, 3, 7), i) for i in (0, 2, 5)],
         hints=(
             "One query, all keys, all values: only the query has an index.",
             "q = X[i] @ W_Q; K = X @ W_K; V = X @ W_V. The scores are K @ q / √d_k, one for each token.",
@@ -91,7 +91,8 @@ EXERCISES = [
             Misconception(
                 "divided by d_k",
                 lambda X, W_Q, W_K, W_V, i: masked_softmax(X @ W_K @ (X[i] @ W_Q) / W_Q.shape[1]) @ X @ W_V,
-                "You divided by d_k, the size of a query. Take its root.",
+                "Your scores are divided by d_k, the size of a query. Divide by its root, once (attention does it for "
+                "you).",
             ),
             Misconception(
                 "keys from W_Q",
@@ -106,7 +107,7 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda X, W_Q, W_K, W_V, i: attention(X[i : i + 1] @ W_K, X @ W_Q, X @ W_V).out[0],
-                "Query and key are swapped: token i gave its key, and all tokens their queries. Token i asks, so it "
+                "Token i gave its key, and all tokens their queries. Token i asks, so it "
                 "is X[i] @ W_Q that meets every row of X @ W_K.",
             ),
             Misconception(
@@ -132,8 +133,7 @@ EXERCISES = [
             Misconception(
                 "a column of weights",
                 lambda X, W_Q, W_K, W_V, i: attention(X @ W_Q, X @ W_K, X @ W_V).weights[:, i] @ (X @ W_V),
-                "You took column i of the weights, what each token gives to token i. What token i gives to each is "
-                "row i.",
+                "You took what each token gives to token i. Take what token i gives to each: weights that sum to one.",
             ),
             Misconception(
                 "scaled by n",
@@ -180,13 +180,13 @@ EXERCISES = [
                 "not scaled",
                 lambda strength: tuple(w / 2**0.25 for w in _agreement(strength)),
                 "Each verb finds its subject, but the score is divided by √d_k before it counts: make the product "
-                "√d_k times as large.",
+                "√d_k times strength.",
             ),
             Misconception(
                 "strength twice",
                 lambda strength: tuple(w * strength**0.5 for w in _agreement(strength)),
-                "Each verb finds its subject. Strength is in both matrices, so the score has its square: put it into "
-                "one, or its root into both.",
+                "Each verb finds its subject, but the score has the square of strength. If strength is in both matrices, "
+                "put it into one, or its root into both.",
             ),
             Misconception(
                 "no number",
@@ -203,8 +203,8 @@ EXERCISES = [
                     strength * np.array([[0.0], [0.0], [1.0], [-1.0]]),
                     np.array([[1.0], [-1.0], [0.0], [0.0]]),
                 ),
-                "One number with a sign finds the right noun, but the wrong one has the score -strength, which "
-                "should be 0. Two numbers, one for singular and one for plural, do not touch the other noun.",
+                "The right noun is found, but the wrong one has the score -strength, which should be 0. Take one number "
+                "for singular and one for plural, and no minus sign.",
             ),
             Misconception(
                 "disagreement",
@@ -214,13 +214,13 @@ EXERCISES = [
             Misconception(
                 "verbs find themselves",
                 lambda strength: (_agreement(strength)[0], _agreement(strength)[0]),
-                "Your verbs find verbs, themselves above all: W_K has its numbers in the rows of verbs. Keys are what "
+                "Your verbs find verbs, themselves among them: W_K has its numbers in the rows of verbs. Keys are what "
                 "nouns offer.",
             ),
             Misconception(
                 "everybody asks",
                 lambda strength: (2**0.25 * np.sqrt(strength) * np.tile(np.eye(2), (2, 1)),) * 2,
-                "Everybody asks and everybody answers: nouns find nouns as well, and every word itself. Take the rows "
+                "Everybody asks and everybody answers: nouns find nouns, and verbs find verbs. Take the rows "
                 "of nouns out of W_Q and those of verbs out of W_K.",
             ),
         ],
@@ -261,7 +261,7 @@ EXERCISES = [
             Misconception(
                 "divided by d_k",
                 lambda W_Q, W_K: W_Q @ W_K.T / W_Q.shape[1],
-                "You divided by d_k. The scale is its square root.",
+                "Your scores are divided by d_k. Divide by its root, once.",
             ),
             Misconception(
                 "one matrix",
@@ -286,16 +286,16 @@ EXERCISES = [
                 lambda X_c, W_Qc, W_Kc, W_Vc: (
                     W_Vc @ X_c @ masked_softmax((W_Kc @ X_c).T @ (W_Qc @ X_c) / np.sqrt(len(W_Qc)))
                 ),
-                "Your softmax runs along the rows of KᵀQ. There a column belongs to a query, so the columns "
-                "must sum to one: axis 0.",
+                "Your softmax runs over the queries. It should run over the keys: axis 0 of K_c.T @ Q_c, axis 1 of "
+                "Q_c.T @ K_c.",
             ),
             Misconception(
                 "queries first",
                 lambda X_c, W_Qc, W_Kc, W_Vc: (
                     W_Vc @ X_c @ masked_softmax((W_Qc @ X_c).T @ (W_Kc @ X_c) / np.sqrt(len(W_Qc)))
                 ),
-                "The weights QᵀK have a row for each query, and V_c @ A adds over rows: over queries. Transpose "
-                "the weights, or begin with K_c.T @ Q_c.",
+                "V_c @ A adds over the rows of A, and in yours a row belongs to a query. Transpose it (if you have "
+                "transposed it already, do not): each column should sum to one.",
             ),
             Misconception(
                 "rows",
@@ -327,8 +327,8 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Kc, W_Qc, W_Vc),
-                "Queries and keys are swapped. Either W_Kc made your queries, or you began with Q_c.T @ K_c and let "
-                "the softmax run over axis 0. In K_c.T @ Q_c a column belongs to a query.",
+                "Queries and keys are swapped: by their matrices, or since your softmax runs over queries and the sum, "
+                "too. In K_c.T @ Q_c a column belongs to a query, and the softmax runs down it.",
             ),
             Misconception(
                 "no softmax",
@@ -338,7 +338,8 @@ EXERCISES = [
             Misconception(
                 "divided by d_k",
                 lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Qc / np.sqrt(len(W_Qc)), W_Kc, W_Vc),
-                "You divided by d_k, the number of rows of Q_c. Take its root.",
+                "Your scores are divided by d_k, the number of rows of Q_c. Divide by its root, once (attention does it "
+                "for you).",
             ),
         ],
     ),
