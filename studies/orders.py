@@ -44,8 +44,8 @@ CROSSED = f"""
 
 Animals, then places, both orders together; *apart* is how far the shares for the first noun and for the second differ
 at most, in any cell of the row. A way is closed at the position that writes the pronoun, in all layers and heads. In
-the last four columns nothing is closed, but the text that is read, or the one that is written, tells a lie, a noun of the
-other gender: first in place of the noun that is meant, then in place of the other noun.
+the last four columns nothing is closed, but the text that is read, or the one that is written, tells a lie: a noun of
+the other gender, first in place of the noun that is meant, then in place of the other noun.
 
 """
 

@@ -182,8 +182,8 @@ EXERCISES = [
             Misconception(
                 "gradient of the weight",
                 lambda s, j, reward, baseline: masked_softmax(s)[j] * _estimate(s, j, reward, baseline),
-                "That has the gradient of alpha_j in it. Position j is drawn with chance alpha_j already, so the estimate "
-                "needs the gradient of its logarithm.",
+                "That has the gradient of alpha_j in it. Position j is drawn with chance alpha_j already, so the "
+                "estimate needs the gradient of its logarithm.",
             ),
             Misconception(
                 "divided by the weight",
@@ -219,7 +219,8 @@ EXERCISES = [
                 "one softmax",
                 lambda w, s: _flat(w + s[:, None]),
                 "That is one softmax over all words, of word score plus sentence score. That way a sentence gains by "
-                "having many words, or high scores. Here its words share what the sentence gets, whatever their scores.",
+                "having many words, or high scores. Here its words share what the sentence gets, whatever their "
+                "scores.",
             ),
             Misconception(
                 "sentences ignored",
@@ -397,7 +398,8 @@ EXERCISES = [
             Misconception(
                 "best reward",
                 lambda weights, reward: reward.max(),
-                "With the best reward as baseline the score that was drawn never rises, and here the spread is larger than with no baseline.",
+                "With the best reward as baseline the score that was drawn never rises, and here the spread is larger "
+                "than with no baseline.",
             ),
             Misconception(
                 "lengths not squared",
@@ -412,8 +414,8 @@ EXERCISES = [
             Misconception(
                 "own score, not squared",
                 lambda weights, reward: (weights * (1 - weights)) @ reward / (weights @ (1 - weights)),
-                "Your rewards are weighted with alpha_j (1 - alpha_j). The spread is a mean of squares over all scores: "
-                "take alpha_j |e_j - alpha|².",
+                "Your rewards are weighted with alpha_j (1 - alpha_j). The spread is a mean of squares over all "
+                "scores: take alpha_j |e_j - alpha|².",
             ),
             Misconception(
                 "not divided",
@@ -432,8 +434,8 @@ EXERCISES = [
             Misconception(
                 "own score only",
                 lambda weights, reward: (weights * (1 - weights) ** 2) @ reward / (weights @ (1 - weights) ** 2),
-                "Your rewards are weighted with alpha_j (1 - alpha_j)². The square of the whole step is |e_j - alpha|²: "
-                "(1 - alpha_j)², and alpha_i² for each of the others.",
+                "Your rewards are weighted with alpha_j (1 - alpha_j)². The square of the whole step is |e_j - "
+                "alpha|²: (1 - alpha_j)², and alpha_i² for each of the others.",
             ),
         ],
     ),

@@ -185,8 +185,8 @@ EXERCISES = [
             Misconception(
                 "strength twice",
                 lambda strength: tuple(w * strength**0.5 for w in _agreement(strength)),
-                "Each verb finds its subject, but the score has the square of strength. If strength is in both matrices, "
-                "put it into one, or its root into both.",
+                "Each verb finds its subject, but the score has the square of strength. If strength is in both "
+                "matrices, put it into one, or its root into both.",
             ),
             Misconception(
                 "no number",
@@ -203,8 +203,8 @@ EXERCISES = [
                     strength * np.array([[0.0], [0.0], [1.0], [-1.0]]),
                     np.array([[1.0], [-1.0], [0.0], [0.0]]),
                 ),
-                "The right noun is found, but the wrong one has the score -strength, which should be 0. Take one number "
-                "for singular and one for plural, and no minus sign.",
+                "The right noun is found, but the wrong one has the score -strength, which should be 0. Take one "
+                "number for singular and one for plural, and no minus sign.",
             ),
             Misconception(
                 "disagreement",
@@ -214,8 +214,8 @@ EXERCISES = [
             Misconception(
                 "verbs find themselves",
                 lambda strength: (_agreement(strength)[0], _agreement(strength)[0]),
-                "Your verbs find verbs, themselves among them: W_K has its numbers in the rows of verbs. Keys are what "
-                "nouns offer.",
+                "Your verbs find verbs, themselves among them: W_K has its numbers in the rows of verbs. Keys are "
+                "what nouns offer.",
             ),
             Misconception(
                 "everybody asks",
@@ -327,8 +327,8 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Kc, W_Qc, W_Vc),
-                "Queries and keys are swapped: by their matrices, or since your softmax runs over queries and the sum, "
-                "too. In K_c.T @ Q_c a column belongs to a query, and the softmax runs down it.",
+                "Queries and keys are swapped: by their matrices, or since your softmax runs over queries and the "
+                "sum, too. In K_c.T @ Q_c a column belongs to a query, and the softmax runs down it.",
             ),
             Misconception(
                 "no softmax",
@@ -338,8 +338,8 @@ EXERCISES = [
             Misconception(
                 "divided by d_k",
                 lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Qc / np.sqrt(len(W_Qc)), W_Kc, W_Vc),
-                "Your scores are divided by d_k, the number of rows of Q_c. Divide by its root, once (attention does it "
-                "for you).",
+                "Your scores are divided by d_k, the number of rows of Q_c. Divide by its root, once (attention does "
+                "it for you).",
             ),
         ],
     ),

@@ -168,8 +168,8 @@ EXERCISES = [
             Misconception(
                 "growing",
                 lambda places, d: _in_halves(places[:, None] / _omega(d)),
-                "Your hands turn faster from pair to pair. They should turn slower: multiply by 10000^(-2i/d), or divide "
-                "by 10000^(2i/d).",
+                "Your hands turn faster from pair to pair. They should turn slower: multiply by 10000^(-2i/d), or "
+                "divide by 10000^(2i/d).",
             ),
             Misconception(
                 "whole places",
@@ -203,8 +203,8 @@ EXERCISES = [
             Misconception(
                 "mean",
                 lambda k, d: np.cos(k * _omega(d)).mean(),
-                "You divided by the number of pairs, or made the codes as long as 1, which comes to the same. An inner "
-                "product is the sum itself.",
+                "You divided by the number of pairs, or made the codes as long as 1, which comes to the same. An "
+                "inner product is the sum itself.",
             ),
             Misconception(
                 "all columns",
@@ -244,8 +244,8 @@ EXERCISES = [
             Misconception(
                 "growing",
                 lambda k, d: np.cos(k / _omega(d)).sum(),
-                "Your hands turn faster from pair to pair. They should turn slower: multiply by 10000^(-2i/d), or divide "
-                "by 10000^(2i/d).",
+                "Your hands turn faster from pair to pair. They should turn slower: multiply by 10000^(-2i/d), or "
+                "divide by 10000^(2i/d).",
             ),
             Misconception(
                 "one by one",
@@ -280,8 +280,8 @@ EXERCISES = [
             Misconception(
                 "reflected",
                 lambda x: _turned(x * np.where(np.arange(x.shape[1]) % 2, -1, 1), _angles(x)),
-                "b has the wrong sign in both: (a cos + b sin, a sin - b cos) turns the mirror image. Lengths stay, but "
-                "at position 0, where nothing should happen, each b changes its sign.",
+                "b has the wrong sign in both: (a cos + b sin, a sin - b cos) turns the mirror image. Lengths stay, "
+                "but at position 0, where nothing should happen, each b changes its sign.",
             ),
             Misconception(
                 "added",
@@ -307,8 +307,8 @@ EXERCISES = [
             Misconception(
                 "in place",
                 _turned_in_place,
-                "The first of each pair is right and the second is not: the new b was made from the new a. Both are made "
-                "from the old a and b.",
+                "The first of each pair is right and the second is not: the new b was made from the new a. Both are "
+                "made from the old a and b.",
             ),
             Misconception(
                 "half the exponent",

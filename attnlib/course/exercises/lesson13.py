@@ -331,14 +331,14 @@ EXERCISES = [
             Misconception(
                 "of all answers",
                 lambda said, right: abs(np.subtract(*[((said != right) & (right == a)).mean() for a in (0, 1)])),
-                "You divided by all answers, or compared how often an answer is given with how often it is right, which "
-                "comes to the same. Each group has "
-                "its own size: take the mean within it.",
+                "You divided by all answers, or compared how often an answer is given with how often it is right, "
+                "which comes to the same. Each group has its own size: take the mean within it.",
             ),
             Misconception(
                 "what it says more often",
                 lambda said, right: abs(2 * said.mean() - 1),
-                "That is how one-sided the answers are. If the right answers are one-sided too, that need not be a habit.",
+                "That is how one-sided the answers are. If the right answers are one-sided too, that need not be a "
+                "habit.",
             ),
             Misconception(
                 "signed",
