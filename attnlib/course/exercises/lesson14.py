@@ -283,13 +283,13 @@ EXERCISES = [
             Misconception(
                 "without the end",
                 lambda p_right, p_end: floor(log(p_end) / log(p_right)) + 1,
-                "You counted n factors. The sentence has an end as well, so there are n + 1.",
+                "One too many. A sentence of n words has n + 1 factors: its end is one.",
             ),
             Misconception(
                 "without the end, equally likely",
                 lambda p_right, p_end: ceil(log(p_end) / log(p_right)),
-                "You counted n factors. The sentence has an end as well, so there are n + 1. And where both are "
-                "equally likely, one word more is needed.",
+                "Mostly one too many. A sentence of n words has n + 1 factors: its end is one. And with n + 1 factors the "
+                "empty one must be likelier, not equally likely.",
             ),
             Misconception(
                 "not rounded",
@@ -311,7 +311,7 @@ EXERCISES = [
             Misconception(
                 "rounded down",
                 lambda p_right, p_end: ceil(log(p_end) / log(p_right)) - 2,
-                "One too short: at this length the sentence is still likelier than the empty one.",
+                "Too short: at this length the sentence is still likelier than the empty one.",
             ),
             Misconception(
                 "the wrong way round",

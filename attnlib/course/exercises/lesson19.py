@@ -355,7 +355,7 @@ EXERCISES = [
                 lambda x, y, query, rate: (
                     np.append(query, 1) @ np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y)[0]
                 ),
-                "This is least squares, where gradient descent ends. One step does not get that far.",
+                "This is least squares, where many small steps end. One step of the given rate was asked for.",
             ),
             Misconception(
                 "the slopes",
@@ -388,7 +388,8 @@ EXERCISES = [
             Misconception(
                 "multiplied",
                 _penalised(lambda x, noise, spread: (noise * spread) ** 2),
-                "You multiplied the variances. Slopes that spread more are to be held back less: divide.",
+                "Your penalty comes to the product of the two variances. Slopes that spread more are to be held back "
+                "less: it is the noise's variance divided by theirs.",
             ),
             Misconception(
                 "upside down",
@@ -403,7 +404,8 @@ EXERCISES = [
             Misconception(
                 "spread not squared",
                 _penalised(lambda x, noise, spread: noise**2 / spread),
-                "You divided by the standard deviation of the slopes. Divide by their variance, spread ** 2.",
+                "In effect you divided by the standard deviation of the slopes. Divide by their variance, spread ** "
+                "2.",
             ),
             Misconception(
                 "slopes alone",
@@ -433,7 +435,8 @@ EXERCISES = [
             Misconception(
                 "not scaled back",
                 lambda x, y, query, noise, spread: _ridge(x, y, query, noise, spread) / spread,
-                "You divided y by spread and left it at that. Multiply the answer by spread.",
+                "Your answer is too small by the factor spread. If you divided y by it, multiply the answer by it; if "
+                "you multiplied x by it, multiply query, too.",
             ),
             Misconception(
                 "no penalty",
@@ -443,7 +446,8 @@ EXERCISES = [
             Misconception(
                 "times n",
                 _penalised(lambda x, noise, spread: len(x) * (noise / spread) ** 2),
-                "You multiplied the penalty by n. Sums of squares grow with n by themselves; the penalty does not.",
+                "Beside x.T @ x your penalty is n times too large: did you multiply it by n, or divide x.T @ x and "
+                "x.T @ y by n? Sums of squares grow with n by themselves; the penalty does not.",
             ),
             Misconception(
                 "divided by n",
@@ -463,8 +467,8 @@ EXERCISES = [
             Misconception(
                 "centred",
                 _centred,
-                "You subtracted the means, as scikit-learn's Ridge does unless fit_intercept=False. These planes "
-                "go through the origin.",
+                "You gave the plane a free height: by subtracting the means, as scikit-learn's Ridge does unless "
+                "fit_intercept=False, or by a column of ones without penalty. These planes go through the origin.",
             ),
             Misconception(
                 "an intercept",
@@ -533,7 +537,8 @@ EXERCISES = [
             Misconception(
                 "round the corner",
                 _wrapped,
-                "Your first row holds the last example, where np.roll puts it. Nothing comes before row 0: zeros.",
+                "Your first row holds the last example, which np.roll and the index -1 find there. Nothing comes "
+                "before row 0: zeros.",
             ),
             Misconception(
                 "the next example",
@@ -698,7 +703,8 @@ EXERCISES = [
             Misconception(
                 "questions between",
                 lambda questions, right: np.append(0, _by_age(questions, right)[:-1]),
-                "You counted the questions in between. A copy that stands right before is one place back.",
+                "Your shares stand one place too late. The first is for one place back, a copy right before: did you "
+                "count the questions in between, or put distance d at index d?",
             ),
             Misconception(
                 "the wrong ones",
@@ -746,18 +752,20 @@ EXERCISES = [
             Misconception(
                 "the first copy",
                 _first_copy,
-                "You took the first copy. The latest was asked for: walk backwards.",
+                "You took the first copy. The latest was asked for: walk backwards, and stop at the first that you "
+                "meet.",
             ),
             Misconception(
                 "index",
                 lambda tokens: tokens[tokens.index(tokens[-1]) + 1],
-                "tokens.index finds the first copy, and where there is no earlier one the last token itself. Walk "
-                "backwards from the last but one.",
+                "You find the first copy, as tokens.index does, and where there is no earlier one the last token "
+                "itself, which nothing follows. Walk backwards from the last but one.",
             ),
             Misconception(
                 "not to the beginning",
                 lambda tokens: _copy([-1, *tokens[1:]]),
-                "You never look at place 0. range stops before its second number: range(len(tokens) - 2, -1, -1).",
+                "A copy at place 0 is lost. Does your search reach it (range(len(tokens) - 2, -1, -1): range stops "
+                "before its second number), and is 0 not taken for 'none'?",
             ),
             Misconception(
                 "not the neighbour",
