@@ -145,7 +145,8 @@ EXERCISES = [
             Misconception(
                 "diagonal closed",
                 lambda n_q, n_k: np.arange(n_k) < np.arange(n_q)[:, None] + n_k - n_q,
-                "A position may attend to itself: use <=. With < every query loses its own place.",
+                "Every query loses its own place, and it may attend to it. If you compare with <, use <=; if not, you "
+                "are one place off.",
             ),
             Misconception(
                 "future",
@@ -217,13 +218,14 @@ EXERCISES = [
                 lambda scores, mask: _quietly(lambda e: e / e.sum(axis=-1, keepdims=True))(
                     masked_softmax(scores) * mask
                 ),
-                "You took the softmax, hid weights, and divided by the rest. A row with nothing left is then 0/0, "
-                "and so is a row where a hidden score of 1000 made all others underflow. Hide before the softmax.",
+                "You hid after the exponentials, and divided by the sum of what was left. A row with nothing left is "
+                "then 0/0, and so is a row where a hidden score of 1000 made all others underflow. Hide first, then "
+                "subtract the largest of what is left.",
             ),
             Misconception(
                 "nothing left is 0/0",
                 _quietly(lambda scores, mask: _plain_softmax(np.where(mask, scores, -np.inf))),
-                "Right, except in a row with nothing left, which became NaN. It should be zeros.",
+                "The numbers are right, except in a row with nothing left, which became NaN. It should be zeros.",
             ),
             Misconception(
                 "nothing subtracted",
@@ -234,8 +236,8 @@ EXERCISES = [
             Misconception(
                 "scores times mask",
                 lambda scores, mask: masked_softmax(scores * mask),
-                "You multiplied the scores by the mask. A score of 0 has the weight e⁰ = 1 before dividing: nothing "
-                "is hidden.",
+                "You set hidden scores to 0, as multiplying by the mask does. A score of 0 has the weight e⁰ = 1 "
+                "before dividing: nothing is hidden.",
             ),
             Misconception(
                 "weights times mask",
@@ -246,8 +248,8 @@ EXERCISES = [
             Misconception(
                 "a large negative number",
                 lambda scores, mask: masked_softmax(np.where(mask, scores, -1e9)),
-                "A row with nothing left became uniform over what is forbidden, since all its scores are the same "
-                "large negative number. It should be zeros.",
+                "A row with nothing left became uniform over what is forbidden. It should be zeros. (With one large "
+                "negative number in place of minus infinity all its scores are the same.)",
             ),
             Misconception(
                 "inverted",
@@ -267,13 +269,13 @@ EXERCISES = [
             Misconception(
                 "a large number subtracted",
                 lambda scores, mask: masked_softmax(scores - 1e9 * ~mask),
-                "In a row with nothing left the same number is subtracted from every score, so it cancels: the row "
-                "got the softmax without a mask. It should be zeros.",
+                "A row with nothing left got the softmax without a mask. It should be zeros. (If you subtract a large "
+                "number where a score is hidden: there it is subtracted from every score, and cancels.)",
             ),
             Misconception(
                 "mask forgotten",
                 lambda scores, mask: masked_softmax(scores),
-                "This is the softmax of all entries: you did not use the mask.",
+                "This is the softmax of all entries: your mask has no effect.",
             ),
             Misconception(
                 "one maximum for all",
@@ -293,7 +295,7 @@ EXERCISES = [
         cases=lambda rng: [([5, 3], 6, 2, 1), ([2, 7, 4], 7, 1, 3)],
         hints=(
             "Two masks: the padding, (batch, 1, 1, n), and the window, (n, n).",
-            "A word may attend where both allow it. The axis of 1 stands for the heads.",
+            "A word may attend where both allow it. The first axis of 1 stands for the heads.",
             "padding(lengths, n)[:, None] & masks.window(n, back=back, ahead=ahead), or write the comparisons out.",
         ),
         misconceptions=[
@@ -301,8 +303,8 @@ EXERCISES = [
                 "no axis for heads",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead)[:, 0],
                 "The shape is (batch, n, n). Under scores of shape (batch, heads, n, n) its first axis meets the "
-                "heads: an error, or, with as many sentences as heads, the wrong mask and no error. Give it an axis "
-                "of 1 for the heads: (batch, 1, n, n).",
+                "heads: an error, or, as with as many sentences as heads, no error and the wrong mask. Give it an "
+                "axis of 1 for the heads: (batch, 1, n, n).",
             ),
             Misconception(
                 "heads first",
@@ -344,7 +346,8 @@ EXERCISES = [
             Misconception(
                 "no window",
                 lambda lengths, n, back, ahead: np.repeat(padding(lengths, n)[:, None], n, axis=2),
-                "Everything is open. Close what lies more than `back` before a word or more than `ahead` after it.",
+                "All real words are open. Close what lies more than `back` before a word or more than `ahead` after "
+                "it.",
             ),
             Misconception(
                 "rows too",
@@ -367,7 +370,8 @@ EXERCISES = [
             Misconception(
                 "ends left out",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back - 1, ahead - 1),
-                "Your window is one place short at both ends. At most back, at most ahead: use <= where you use <.",
+                "Your window is one place short at both ends. At most back, at most ahead: the ends are open, too. (A "
+                "slice stops before its last number.)",
             ),
             Misconception(
                 "one key too many",
@@ -424,15 +428,15 @@ EXERCISES = [
             Misconception(
                 "the same number everywhere",
                 _changed_by(lambda x: x + 1),
-                "You add the same number to the whole row, and one of the functions subtracts each row's mean first, "
-                "as layer normalisation does: it cannot notice. Draw the new row at random. (Or did you add up "
-                "differences with their signs? There they cancel.)",
+                "Did you add the same number to the whole row? One of the functions subtracts each row's mean first, "
+                "as layer normalisation does: it cannot notice. Draw the new row at random. Or did you add up "
+                "differences with their signs? There they cancel.",
             ),
             Misconception(
                 "one number changed",
                 _changed_by(lambda x: x + np.eye(x.shape[1])[0]),
-                "You change one number of the row only. One of the functions shows one column of its output, and a "
-                "row that sees only itself keeps your change in a column that is not shown. Change the whole row.",
+                "You leave a number of the row as it is. One of the functions shows one column of its output, and a "
+                "row that sees only itself keeps your change in columns that are not shown. Change all of the row.",
             ),
             Misconception(
                 "some output",
@@ -518,7 +522,8 @@ EXERCISES = [
             Misconception(
                 "one too many",
                 lambda losses, lengths: losses[np.arange(losses.shape[1]) <= np.array(lengths)[:, None]].mean(),
-                "One place of padding is in your mean. A sentence of m words has the places 0 to m - 1: j < m.",
+                "One place of padding of each shorter sentence is in your mean. A sentence of m words has the places "
+                "0 to m - 1: j < m.",
             ),
             Misconception(
                 "one too few",

@@ -288,8 +288,8 @@ EXERCISES = [
             Misconception(
                 "without the end, equally likely",
                 lambda p_right, p_end: ceil(log(p_end) / log(p_right)),
-                "Mostly one too many. A sentence of n words has n + 1 factors: its end is one. And with n + 1 factors the "
-                "empty one must be likelier, not equally likely.",
+                "Mostly one too many. A sentence of n words has n + 1 factors: its end is one. And the empty one must "
+                "be likelier, not equally likely.",
             ),
             Misconception(
                 "not rounded",
