@@ -169,7 +169,8 @@ EXERCISES = [
             Misconception(
                 "to the left",
                 lambda mask, shift: np.pad(_with_own(mask), ((0, 0), (shift, 0)))[:, : len(mask)],
-                "You shifted to the left: token j stands in row j + shift, not in row j - shift.",
+                "You moved the columns to the right, as if the target had gone in shifted to the left. Token j stands "
+                "in row j + shift, not in row j - shift.",
             ),
             Misconception(
                 "rolled",
@@ -187,7 +188,7 @@ EXERCISES = [
                 "diagonal after the shift",
                 lambda mask, shift: _with_own(_moved(mask, shift)),
                 "You opened the diagonal after shifting, so every row reads the token that it must write. What stands "
-                "in row i is the token before: take the diagonal of the rows, then shift.",
+                "in row i is token i - shift: take the diagonal of the rows, then shift.",
             ),
             Misconception(
                 "transposed",
@@ -220,7 +221,7 @@ EXERCISES = [
             Misconception(
                 "queries and keys exchanged",
                 lambda y, memory, W_Q, W_K, W_V: attention(y @ W_K, memory @ W_Q, memory @ W_V).out,
-                "W_Q and W_K are exchanged. Queries are y @ W_Q, keys memory @ W_K.",
+                "W_Q and W_K are exchanged, or y and the memory are. Queries are y @ W_Q, keys memory @ W_K.",
             ),
             Misconception(
                 "causal",
@@ -234,21 +235,13 @@ EXERCISES = [
                 lambda y, memory, W_Q, W_K, W_V: (
                     attention(y @ W_Q * np.sqrt(W_Q.shape[1] / W_Q.shape[0]), memory @ W_K, memory @ W_V).out
                 ),
-                "You divided the scores by the root of the size of a row of y. Take the size of a query, the columns "
-                "of W_Q.",
+                "You divided the scores by the root of the size of a row of y or of the memory. Take the size of a "
+                "query, the columns of W_Q.",
             ),
             Misconception(
                 "bare memory",
                 lambda y, memory, W_Q, W_K, W_V: attention(y @ W_Q, memory @ W_K, memory).out,
                 "You averaged the memory's rows. The values are memory @ W_V.",
-            ),
-            Misconception(
-                "keys and values exchanged",
-                lambda y, memory, W_Q, W_K, W_V: (
-                    masked_softmax((y @ W_Q)[:, : W_V.shape[1]] @ (memory @ W_V).T / np.sqrt(W_Q.shape[1]))
-                    @ (memory @ W_K)
-                ),
-                "W_K and W_V are exchanged.",
             ),
             Misconception(
                 "not scaled",
@@ -375,8 +368,8 @@ EXERCISES = [
                 lambda y, memory, attend, cross, network, norms: _assembled(
                     y, memory, attend, cross, network, norms, own=~np.tri(len(y), dtype=bool)
                 ),
-                "Your triangle is True where attending is forbidden, as torch's modules have it. Here True means may "
-                "attend.",
+                "Your triangle is True, or not 0, where attending is forbidden: torch's modules have True there, or "
+                "minus infinity. Here True means may attend.",
             ),
             Misconception(
                 "the first y asks",
@@ -436,7 +429,8 @@ EXERCISES = [
             Misconception(
                 "mistakes add",
                 lambda p, n: 1 - (n + 1) * (1 - p),
-                "You added the chances of mistakes. That is close while they are small, but the share can be below 0.",
+                "You added the chances of mistakes. That is close while their sum is small, but the share can be "
+                "below 0.",
             ),
             Misconception(
                 "at least one",
