@@ -124,7 +124,8 @@ def _shares(said, right):
 
 
 def _habit(said, right):
-    return np.ptp(_shares(said, right))  # keeps the NaN of a group that is empty
+    wrong = [(said != right)[right == answer].mean() for answer in (0, 1)]
+    return np.ptp(wrong)  # the larger minus the smaller
 
 
 def _mirrored(said, right):
