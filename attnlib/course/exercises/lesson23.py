@@ -239,9 +239,9 @@ EXERCISES = [
             Misconception(
                 "half of it",
                 _shared(between=2),
-                "You have 2 n² d between words, not 4 n² d. Either you counted one of two products (there are "
-                "the scores, and the weights times the values), or you halved both for a causal mask (there is no "
-                "mask).",
+                "Compared with the work on each word, your work between words is half of what it should be. Did you "
+                "count one of two products (there are the scores, and the weights times the values), halve both for a "
+                "causal mask (there is none), or leave out their additions?",
             ),
             Misconception(
                 "a quarter of it",
@@ -258,8 +258,8 @@ EXERCISES = [
             Misconception(
                 "half of it above the line",
                 lambda n, d, d_ff: _share(n, d, d_ff) / 2,
-                "The denominator is right. The numerator should be twice as large, 4 n² d: the scores and "
-                "the weights times the values.",
+                "Half of the right answer. Above the line belongs 4 n² d, the scores and the weights times the "
+                "values; below it the whole layer, once.",
             ),
             Misconception(
                 "a triangle",
@@ -291,7 +291,7 @@ EXERCISES = [
                 "one product of the feed-forward",
                 _shared(between=4, products=1),
                 "The feed-forward network has two products of 2 n d d_ff each, into the hidden units and out. You "
-                "counted one.",
+                "counted one, or left out the additions in both.",
             ),
             Misconception(
                 "three projections",
@@ -311,7 +311,7 @@ EXERCISES = [
             Misconception(
                 "no feed-forward",
                 lambda n, d, d_ff: n / (n + 2 * d),
-                "That is the share of the attention sublayer. The layer has a feed-forward network, too.",
+                "That is the share of the attention sublayer's work. The layer has a feed-forward network, too.",
             ),
             Misconception(
                 "no projections",
@@ -338,7 +338,7 @@ EXERCISES = [
                 rng.normal(size=d),
                 P,
             )
-            for n, d, h, P in ((3, 4, 8, 2), (5, 6, 9, 3), (3, 5, 11, 4), (4, 5, 10, 5))
+            for n, d, h, P in ((3, 4, 8, 2), (5, 6, 9, 3), (3, 5, 9, 4), (4, 5, 10, 5))
         ],
         hints=(
             "np.maximum treats each hidden unit by itself. Along which axis of W1 do the hidden units lie?",
@@ -397,19 +397,20 @@ EXERCISES = [
             Misconception(
                 "the whole, shared out",
                 _whole_shared_out,
-                "The sum is right. But each of your processes computes everything and hands out one part in P, so "
-                "nothing is shared. Give each its own hidden units.",
+                "The sum is right. But every part of yours is the whole divided by P. Return what each process's own "
+                "hidden units contribute, before the sum.",
             ),
             Misconception(
                 "columns of the output",
                 _outputs_cut,
-                "The sum is right. But you cut the columns of W2, so each process needs all hidden units. Give it its "
-                "own hidden units, and the rows of W2 that they meet.",
+                "The sum is right. But your parts are columns of the sum, as if W2 were cut by columns. Return what "
+                "each process's own hidden units contribute: cut the rows of W2 that they meet.",
             ),
             Misconception(
                 "rows of the text",
                 _words_cut,
-                "The sum is right. But you cut the text, and each process needs all weights. Cut the hidden units.",
+                "The sum is right. But your parts are rows of the sum, as if the text were cut. Return what each "
+                "process's own hidden units contribute.",
             ),
             Misconception(
                 "maximum last",
@@ -461,9 +462,9 @@ EXERCISES = [
             Misconception(
                 "two of four",
                 _times(lambda P: 2),
-                "Twice the right answer. Either you counted two sums a layer (there are four: one for each "
-                "sublayer, and both again going back), or you gave a ring's factor 2 to the gradients only (the rows "
-                "are summed in a ring, too).",
+                "Twice the right answer. Did you count two sums a layer (there are four: one for each sublayer, and "
+                "both again going back), give a ring's factor 2 to the gradients only (the rows are summed in a ring, "
+                "too), or take more bytes for a gradient than for a number of a row?",
             ),
             Misconception(
                 "two on the side of the rows",
@@ -474,8 +475,8 @@ EXERCISES = [
             Misconception(
                 "one of four",
                 _times(lambda P: 4),
-                "Four times the right answer. Either you counted one sum a layer (there are four), or you took "
-                "bytes for the gradients and numbers for the rows (take the same for both).",
+                "Four times the right answer. Did you count one sum a layer (there are four), or two, with a ring's "
+                "factor 2 for the gradients only? Or take bytes for the gradients and numbers for the rows?",
             ),
             Misconception(
                 "bytes of rows",
@@ -546,8 +547,8 @@ EXERCISES = [
             Misconception(
                 "one line for all",
                 _one_line(slice(None, -1)),
-                "You fitted one line, to all but the largest. It knows the points that it is asked for: fit a new "
-                "one for each, to those before it.",
+                "You fitted one line, to all but the largest. It knows the other points that it is asked for: fit a "
+                "new one for each, to those before it.",
             ),
             Misconception(
                 "one line through all",
