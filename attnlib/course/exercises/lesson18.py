@@ -405,7 +405,7 @@ EXERCISES = [
             Misconception(
                 "lists of words",
                 _not_joined,
-                "You returned lists of words. Two strings are asked for: ' '.join(source), ' '.join(target).",
+                "You did not join the words. Two strings are asked for: ' '.join(source), ' '.join(target).",
             ),
             Misconception(
                 "exchanged",
@@ -456,7 +456,8 @@ EXERCISES = [
             Misconception(
                 "the source as it is",
                 lambda source, target: source,
-                "This is the source as it came: no sentinel was found. Cut it into words before you look them up.",
+                "This is the source as it came: nothing was put in. Look its words up one by one, with keys like "
+                "'<0>', and keep what you get: str.replace returns a new string.",
             ),
             Misconception(
                 "the target's words alone",
@@ -483,7 +484,8 @@ EXERCISES = [
             Misconception(
                 "the words before",
                 _words_before,
-                "You took the words that stand before each sentinel in the target. Take the words that follow it.",
+                "Your parts are one place late: re.split begins with what stands before the first sentinel. Go by the "
+                "name of the sentinel, and take the words that follow it.",
             ),
         ],
         adapt=_one_blank,
@@ -604,8 +606,8 @@ EXERCISES = [
             Misconception(
                 "valid anywhere",
                 _valid_anywhere,
-                "You counted an answer as possible if any question allows it. Only possible[i] decides for "
-                "question i.",
+                "You counted an answer as possible if any question allows it, or its first or last word. Only "
+                "possible[i] decides for question i, on the whole answer.",
             ),
             Misconception(
                 "all wrong ones",
@@ -626,8 +628,8 @@ EXERCISES = [
             Misconception(
                 "wanted by another question",
                 _wanted_by_another,
-                "You counted an answer as possible if it is the right one of some question. possible[i] says what "
-                "question i allows.",
+                "You did not look in possible[i] for question i: it says what that question allows. (Did you look "
+                "among the right answers, or at another question?)",
             ),
             Misconception(
                 "a part of one",
@@ -681,8 +683,8 @@ EXERCISES = [
             Misconception(
                 "itself included",
                 lambda features, bandwidth: _memory_as(features, bandwidth, own=None),
-                "Each text has found itself, with the largest weight: its own translation leaks into its score. Leave "
-                "the diagonal out.",
+                "Nearly each text has found itself, with the largest weight: its own translation leaks into its "
+                "score. Leave the diagonal out.",
             ),
             Misconception(
                 "the diagonal zeroed afterwards",
@@ -693,8 +695,8 @@ EXERCISES = [
             Misconception(
                 "a score of zero",
                 lambda features, bandwidth: _memory_as(features, bandwidth, own=0.0),
-                "You gave the diagonal a score of 0, and exp(0) is 1: each text still gives itself weight. Use "
-                "minus infinity.",
+                "You gave the diagonal a score of 0, and exp(0) is 1: where the bandwidth is not tiny, each text "
+                "still gives itself weight. Use minus infinity.",
             ),
             Misconception(
                 "no cosine",
@@ -730,8 +732,8 @@ EXERCISES = [
             Misconception(
                 "distances",
                 _squared,
-                "You took minus the squared distance of unit rows, which is twice the cosine minus 2: as if the "
-                "bandwidth were half as large.",
+                "You took minus the squared distance of unit rows, which is twice the cosine minus 2 (but for a row "
+                "of zeros): as if the bandwidth were half as large.",
             ),
             Misconception(
                 "one length for all",
@@ -759,13 +761,14 @@ EXERCISES = [
             Misconception(
                 "overflow",
                 _overflowing,
-                "With a small bandwidth the scores are in the hundreds, and exp of that is infinite. Subtract each "
-                "row's largest score first; the weights stay the same.",
+                "With a small bandwidth scores may be above 709, and exp of that is infinite. Subtract each row's "
+                "largest score first; the weights stay the same.",
             ),
             Misconception(
                 "no bandwidth",
                 lambda features, bandwidth: _memory(features, 1.0),
-                "The bandwidth is not used. Divide the cosines by it.",
+                "The bandwidth changes nothing in your weights. Divide the cosines by it (before rows get length 1, "
+                "it cancels).",
             ),
         ],
         solution=_solve_memory,
