@@ -34,7 +34,7 @@ def _local_line(x0, x, y, h):
 def _widest_maker():
     income, food = data.engel()
     bandwidths = {}
-    for i in range(200, len(income)):  # a loop over all 235 ends at the same one, and takes ten seconds
+    for i in range(200, len(income)):  # a loop over all 235 ends at the same one, after seven times as long
         others = np.arange(len(income)) != i
         bandwidths[i] = NadarayaWatson(bandwidth="loo").fit(income[others, None], food[others]).bandwidth_[0]
     return income[min(bandwidths, key=bandwidths.get)]
@@ -165,7 +165,7 @@ EXERCISES = [
             Misconception(
                 "largest is one",
                 lambda x, data, h: _weights(x, data, h) / _weights(x, data, h).max(),
-                "You divided by the largest kernel value. Weights sum to one: divide by the sum of all kernel values.",
+                "Your largest weight is 1. Weights sum to one: divide by the sum of all kernel values.",
             ),
             Misconception(
                 "density",
@@ -189,19 +189,20 @@ EXERCISES = [
             Misconception(
                 "wrong axis",
                 lambda queries, x, y, h: (lambda s: s / s.sum(axis=0))(_kernel_value(queries[:, None] - x, h)) @ y,
-                "Your weights sum to 1 down each column. They should sum to 1 along each row: one row is one "
-                "question's distribution over the data.",
+                "For each point your weights sum to 1 over the questions. For each question they should sum to 1 over "
+                "the points.",
             ),
             Misconception(
                 "sum over everything",
                 lambda queries, x, y, h: _normalised(_kernel_value(queries[:, None] - x, h)) @ y,
                 "You divided by the sum of the whole table, so all questions share one unit of weight. Each "
-                "row needs its own sum: axis=1, keepdims=True.",
+                "question needs its own sum, over the points (axis=1 and keepdims=True where a row is a question).",
             ),
             Misconception(
                 "not normalised",
                 lambda queries, x, y, h: _kernel_value(queries[:, None] - x, h) @ y,
-                "You used the kernel values as weights. They do not sum to one: divide each row by its sum.",
+                "You used the kernel values as weights. They do not sum to one: divide those of each question by "
+                "their sum over the points.",
             ),
             Misconception(
                 "no bandwidth",
@@ -230,8 +231,8 @@ EXERCISES = [
             Misconception(
                 "mean of kernel values",
                 lambda queries, x, y, h: _kernel_value(queries[:, None] - x, h) @ y / len(x),
-                "You divided by the number of points. Kernel values do not sum to that number; divide each row by "
-                "its own sum, or the prediction shrinks where data are sparse.",
+                "You divided by the number of points. Kernel values do not sum to that number; divide those of each "
+                "question by their own sum, or the prediction shrinks where data are sparse.",
             ),
             Misconception(
                 "lost sign",
@@ -287,7 +288,7 @@ EXERCISES = [
             Misconception(
                 "its place",
                 lambda: 231.0,
-                "That looks like the household's place in the list. Give its income.",
+                "That looks like a place in the list. Give the household's income.",
             ),
             Misconception(
                 "the third richest",
@@ -322,7 +323,8 @@ EXERCISES = [
                 "mean of the diagonal",
                 lambda W, y: np.sqrt(np.mean((y - W @ y) ** 2)) / (1 - np.trace(W) / len(y)),
                 "You divided all errors by one number, one minus the mean of the diagonal. That is generalised "
-                "cross-validation, a good approximation. The exact answer uses each point's own W[i, i].",
+                "cross-validation, exact where all W[i, i] are equal. The exact answer here uses each point's own "
+                "W[i, i].",
             ),
             Misconception(
                 "mean absolute",
@@ -337,7 +339,8 @@ EXERCISES = [
             Misconception(
                 "divided the squares",
                 lambda W, y: np.sqrt(np.mean((y - W @ y) ** 2 / (1 - np.diag(W)))),
-                "You squared first and divided afterwards. Divide the error by 1 - W[i, i], and then square it.",
+                "You divided the squares by 1 - W[i, i], or the errors by its root. Divide the error by 1 - W[i, i], "
+                "and then square it.",
             ),
             Misconception(
                 "own weight",
@@ -406,8 +409,8 @@ EXERCISES = [
             Misconception(
                 "weights not carried along",
                 lambda weights, y: np.sort(y)[np.searchsorted(np.cumsum(weights), 0.5 - 1e-12)],
-                "You sorted the targets and left the weights as they were, so each target has somebody else's weight. "
-                "Sort both with one np.argsort(y).",
+                "You sorted the targets and left the weights as they were, so most targets have somebody else's "
+                "weight. Sort both with one np.argsort(y).",
             ),
             Misconception(
                 "sorted by weight",
@@ -459,8 +462,8 @@ EXERCISES = [
             Misconception(
                 "local mean",
                 lambda x0, x, y, h: _weights(x0, x, h) @ y,
-                "This is the local mean, a fit without the slope. Add the column x - x0, and at the edges the "
-                "prediction stops leaning inwards.",
+                "This is the local mean: the slope does not enter. Add the column x - x0, return the height at x0, "
+                "and at the edges the prediction leans inwards less.",
             ),
             Misconception(
                 "weights twice",
