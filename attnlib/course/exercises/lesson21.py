@@ -321,6 +321,9 @@ EXERCISES = [
             *(_two_boxes(rng)[::-1] for _ in range(2)),
             (np.array([0.5, 0.5, 0.2, 0.3]), np.array([0.55, 0.45, 0.4, 0.35])),
             (np.array([0.2, 0.3, 0.2, 0.1]), np.array([0.7, 0.8, 0.1, 0.3])),
+            (np.array([0.2, 0.5, 0.2, 0.2]), np.array([0.7, 0.55, 0.2, 0.3])),  # apart across alone
+            (np.array([0.5, 0.2, 0.2, 0.2]), np.array([0.55, 0.7, 0.3, 0.2])),  # apart down alone
+            (np.array([0.1, 0.1, 0.5, 0.6]), np.array([0.2, 0.2, 0.6, 0.5])),  # boxes as corners, too
         ],
         hints=(
             "From where to where do the two boxes go across, and what do both cover?",
@@ -342,7 +345,7 @@ EXERCISES = [
             Misconception(
                 "from the corner",
                 _from_corner,
-                "You took the first two numbers for the upper left corner. They are the middle of the box.",
+                "You took the first two numbers for a left corner of the box. They are the middle of the box.",
             ),
             Misconception(
                 "counted twice",
@@ -367,8 +370,8 @@ EXERCISES = [
             Misconception(
                 "of the box around both",
                 lambda a, b: _inside(a, b) / _around(a, b),
-                "You divided by the smallest box around both, which has corners that neither box covers. Divide by "
-                "the union.",
+                "You divided by the smallest box around both, which can have corners that neither box covers. Divide "
+                "by the union.",
             ),
             Misconception(
                 "GIoU",
@@ -462,7 +465,8 @@ EXERCISES = [
             Misconception(
                 "in order",
                 lambda costs: list(range(costs.shape[1])),
-                "You gave object 0 to query 0, and so on. That is the fixed order which the matching replaces.",
+                "These are 0, 1, 2, ..., whatever the costs: the numbers of the objects, or the first of all ways. "
+                "With SciPy and costs.T, take the second array.",
             ),
         ],
     ),
@@ -494,7 +498,8 @@ EXERCISES = [
             Misconception(
                 "sorted",
                 _sorted_queries,
-                "You sorted the queries, and so lost which object is whose. Keep the pairs.",
+                "Your kinds go to the matched queries in rising order, so which object is whose is lost. Keep the "
+                "pairs.",
             ),
             Misconception(
                 "queries for kinds",
