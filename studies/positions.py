@@ -74,10 +74,10 @@ def clocks() -> str:
     """How far models reach whose clocks turn more slowly, or one of whose clocks does."""
     usual, slow = clock_rates(10_000), clock_rates(1_000_000)
     kinds = {f"a base of {base:,}": clock_rates(base) for base in BASES}
-    kinds["10,000, the second as with 1,000,000"] = np.where(np.arange(4) == 1, slow, usual)
-    kinds["1,000,000, the second as with 10,000"] = np.where(np.arange(4) == 1, usual, slow)
-    heads = ["clocks", "second half way round after", "looking back, fails from", "places 56 to 63"]
-    rows = [[*heads, "last mark, places 56 to 63"], [":---"] + 4 * ["---:"]]
+    kinds["10,000, only the second as with 1,000,000"] = np.where(np.arange(4) == 1, slow, usual)
+    kinds["1,000,000, only the second as with 10,000"] = np.where(np.arange(4) == 1, usual, slow)
+    heads = ["clocks", "second is halfway at step", "looking back, fails from", "looking back, 56 to 63"]
+    rows = [[*heads, "last mark, 56 to 63"], [":---"] + 4 * ["---:"]]
     for name, rates in tqdm(kinds.items(), desc="clocks"):
         back, last = (
             [by_place(trained(seed, task, rates=rates), task) for seed in SEEDS]

@@ -246,7 +246,7 @@ def test_a_table_in_a_lesson_is_still_that_of_its_study(lesson):
 def test_the_second_clock_sets_the_limit_of_rotary_in_lesson_08():
     found = {name: [numbers(cell) for cell in cells] for name, *cells in Study(PAGES / "positions.md").rows("Clocks")}
     usual, slow = found["a base of 10000"], found["a base of 1000000"]
-    alone, others = found["10000 the second as with 1000000"], found["1000000 the second as with 10000"]
+    alone, others = found["10000 only the second as with 1000000"], found["1000000 only the second as with 10000"]
     assert max(usual[1]) <= 40 < 70 < min(slow[1])
     assert max(others[1]) <= 40 < 70 < min(alone[1])
     assert max(usual[2] + others[2]) < 20

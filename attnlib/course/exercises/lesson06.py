@@ -327,8 +327,8 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda X_c, W_Qc, W_Kc, W_Vc: _columns(X_c, W_Kc, W_Qc, W_Vc),
-                "Queries and keys are swapped: by their matrices, or since your softmax runs over queries and the "
-                "sum, too. In K_c.T @ Q_c a column belongs to a query, and the softmax runs down it.",
+                "Queries and keys are swapped: in the matrices, or because softmax and sum both run over the "
+                "queries. In K_c.T @ Q_c a column belongs to a query, and the softmax runs down it.",
             ),
             Misconception(
                 "no softmax",

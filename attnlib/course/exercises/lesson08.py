@@ -163,7 +163,7 @@ EXERCISES = [
                     [np.sin(places[:, None] * _columns(d)[: d // 2]), np.cos(places[:, None] * _columns(d)[d // 2 :])],
                     axis=1,
                 ),
-                "Every column has a speed of its own. A sine and its cosine are one hand of a clock, with one speed.",
+                "You gave each column its own speed. A sine and its cosine are one hand of a clock, with one speed.",
             ),
             Misconception(
                 "growing",
@@ -203,7 +203,7 @@ EXERCISES = [
             Misconception(
                 "mean",
                 lambda k, d: np.cos(k * _omega(d)).mean(),
-                "You divided by the number of pairs, or made the codes as long as 1, which comes to the same. An "
+                "You divided by the number of pairs, or scaled the codes to length 1, which comes to the same. An "
                 "inner product is the sum itself.",
             ),
             Misconception(
@@ -291,7 +291,7 @@ EXERCISES = [
             Misconception(
                 "one speed",
                 lambda x: _turned(x, np.arange(len(x))[:, None] * np.ones(x.shape[1] // 2)),
-                "All pairs turn at the same speed. Pair i turns by p ω_i, the later ones slower.",
+                "Your pairs all turn at one speed. Pair i turns by p ω_i, the later ones slower.",
             ),
             Misconception(
                 "from one",
