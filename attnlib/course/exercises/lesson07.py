@@ -336,7 +336,8 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_K, W_Q, W_V, W_O, n_heads),
-                "Queries and keys are swapped, by their matrices or in K Qᵀ. W_Q makes the queries, and each has a row of Q Kᵀ.",
+                "Queries and keys are swapped, by their matrices or in K Qᵀ. W_Q makes the queries, and each has a "
+                "row of Q Kᵀ.",
             ),
             Misconception(
                 "keys from W_Q",

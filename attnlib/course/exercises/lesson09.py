@@ -303,8 +303,8 @@ EXERCISES = [
                 "no axis for heads",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead)[:, 0],
                 "The shape is (batch, n, n). Under scores of shape (batch, heads, n, n) its first axis meets the "
-                "heads: an error, or, where there are as many of both, no error and the wrong mask. Give it an axis of 1 "
-                "for the heads: (batch, 1, n, n).",
+                "heads: an error, or, where there are as many of both, no error and the wrong mask. Give it an axis "
+                "of 1 for the heads: (batch, 1, n, n).",
             ),
             Misconception(
                 "heads first",
