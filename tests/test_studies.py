@@ -78,7 +78,7 @@ def test_with_both_orders_position_does_not_count_in_lesson_13():
     assert [seed for seed in range(5) if max(short[0][seed] + short[1][seed]) < 10] == [0]
     learned = [list(map(numbers, row[1:])) for row in page.rows("After 2,400 steps")]
     assert [apart for [apart], *_ in learned] == [0, 4, 0, 0, 5]
-    # Animals, places: nothing closed; the noun closed, the noun changed, the other changed, each as read, as written.
+    # Animals, places: nothing closed; the noun closed, a lie about it, about the other, each as read, as written.
     nothing, read, written, lie_read, lie_written, other_read, other_written = zip(
         *[row[1:] for row in learned], strict=True
     )

@@ -303,7 +303,7 @@ EXERCISES = [
                 "no axis for heads",
                 lambda lengths, n, back, ahead: _mask(lengths, n, back, ahead)[:, 0],
                 "The shape is (batch, n, n). Under scores of shape (batch, heads, n, n) its first axis meets the "
-                "heads: an error, or, where there are as many of both, no error and the wrong mask. Give it an axis "
+                "heads: an error, or no error and the wrong mask, as where both are equally many. Give it an axis "
                 "of 1 for the heads: (batch, 1, n, n).",
             ),
             Misconception(

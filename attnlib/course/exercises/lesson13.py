@@ -128,10 +128,6 @@ def _habit(said, right):
     return np.ptp(wrong)  # the larger minus the smaller
 
 
-def _mirrored(said, right):
-    return 1 - said, 1 - right
-
-
 def _said(rng, n):
     right = np.concatenate([[0, 0, 0, 1, 1, 1, 1, 1], rng.integers(0, 2, size=n)])
     return np.where(rng.random(len(right)) < np.where(right == 1, 0.8, 0.3), 1 - right, right), right
@@ -301,7 +297,7 @@ EXERCISES = [
         id="13.3",
         title="Guessing or a habit?",
         reference=_habit,
-        cases=lambda rng: [_said(rng, 25), _mirrored(*_said(rng, 14))],
+        cases=lambda rng: [_said(rng, 25), tuple(1 - answers for answers in _said(rng, 14))],
         hints=(
             "Two groups of sentences: those whose right answer is 0, and those whose right answer is 1.",
             "In each group, the mean of said != right. Then the larger minus the smaller.",
