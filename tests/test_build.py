@@ -270,6 +270,7 @@ def test_pull_refuses_what_a_source_cannot_hold(course, line, source, capsys):
         (Cell("markdown", "x", figure="a"), "stores a figure"),
         (Cell("code", "x", figure="A b"), "lower-case"),
         (Cell("raw", "x"), "raw cell"),
+        (Cell("markdown", "*The row of* bank*, a mean*"), "shows a `*` at “bank*, a mean*”"),
     ],
 )
 def test_source_problems(cell, problem):

@@ -1,6 +1,5 @@
 """The decks: written for the last row, true to their lessons, and nothing over the edge."""
 
-import itertools
 import re
 import subprocess
 import sys
@@ -19,11 +18,6 @@ ROOT = Path(__file__).parents[1]
 SLIDES = ROOT / "slides"
 READY = [lesson for lesson in LESSONS if lesson.ready]
 EACH = pytest.mark.parametrize("lesson", READY, ids=lambda lesson: lesson.number)
-TAKEN = re.compile(r"^```\{lesson-.*?^```$", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(
-    r"(?<![\w.,{^_])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(?![\w}])(?P<share>(?=[, and\d]*\s?(?:%|per\s?cent)))?"
-)
-COUNTED = 12  # no larger whole numbers are words: five short lines, lesson 02
 PLACES = "Reveal.getSlides().map(Reveal.getIndices).map(({ h, v }) => [h, v ?? 0])"
 # What is over the edge, too small or too much on the slide in view.
 MEASURED = """() => {
@@ -106,58 +100,6 @@ def test_claims_are_in_and_the_end_leads_on(lesson):
     later = READY[READY.index(lesson) + 1 :]
     assert f"]({later[0].file if later else 'index'}.md)" in slides_of(text)[-1]
     assert "## What you know now\n" in text
-
-
-@EACH
-def test_its_numbers_are_those_of_the_lesson(lesson):
-    """A number in a deck's own words stands in a lesson that it takes from, printed or said, perhaps with more digits.
-
-    What is printed as 0.73 may be said as 73 %, and the other way round.
-    """
-    text = deck(lesson)
-    lessons = {lesson.number, *re.findall(r"^```\{lesson-\w+\} (\d\d):", text, re.MULTILINE)}
-    known, shares = zip(*[numbers(spoken(number)) for number in sorted(lessons)], strict=True)
-    known, shares = [*itertools.chain(*known)], [*itertools.chain(*shares)]
-    for slide in slides_of(text):
-        words = TAKEN.sub("", re.sub(r"^:::\{notes\}.*$", "", slide, flags=re.MULTILINE)).partition("\n")[2]
-        for found in NUMBER.finditer(words):
-            said, digits = found[0], len(found[0].partition(".")[2])
-            fits = [
-                *known,
-                *(100 * one for one in known if found["share"] is not None),
-                *(one / 100 for one in shares),
-            ]
-            near = any(abs(value(said) - one) <= 0.5000001 * 10**-digits for one in fits)
-            counted = said.isdigit() and value(said) <= COUNTED
-            assert near or counted, f"{heading(slide)}: {said} is not in lesson {' or '.join(sorted(lessons))}"
-
-
-@pytest.mark.parametrize("said", ["40,321", "0.83", "60,417", "1.27"])
-def test_a_number_that_is_in_no_lesson_is_found(said, monkeypatch):
-    lesson = next(one for one in READY if one.number == "12")
-    monkeypatch.setitem(globals(), "deck", lambda _: f"# 12\n\n## More\n\nIt gives {said} to *river*.\n")
-    with pytest.raises(AssertionError, match="More: "):
-        test_its_numbers_are_those_of_the_lesson(lesson)
-
-
-def numbers(text):
-    """The numbers of a text; those of them that are shares in per cent."""
-    found = [(value(one[0]), one["share"] is not None) for one in NUMBER.finditer(text)]
-    return [one for one, _ in found], [one for one, share in found if share]
-
-
-def value(text):
-    return float(text.replace(",", ""))
-
-
-def spoken(number):
-    """All that a lesson says and prints, and the study that it quotes."""
-    found = []
-    for cell in named.cells(number):
-        found.append(cell.source)
-        for out in cell.get("outputs", ()):
-            found += [out.get("text", ""), *map(out.get("data", {}).get, ("text/markdown", "text/html"), ("", ""))]
-    return "\n".join(found)
 
 
 # How it is made.

@@ -78,7 +78,10 @@ def wrong_checks(notebook: NotebookNode) -> list[str]:
 def page(lesson: Lesson) -> str:
     """The answers of a lesson."""
     asked = questions(ROOT / "notebooks" / f"{lesson.file}.ipynb")
-    answers = (answer(one, asked[one.id]) for one in registry.load(lesson.number))
+    exercises = registry.load(lesson.number)
+    if unasked := [one.id for one in exercises if one.id not in asked]:
+        raise LookupError(f"{lesson.file} has no cell that checks {', '.join(unasked)}")
+    answers = (answer(one, asked[one.id]) for one in exercises)
     sheet = [patients()] if lesson.number == "15" else []
     return "\n\n".join([f"# {lesson.heading}", *answers, *sheet]) + "\n"
 

@@ -66,3 +66,10 @@ def pytest_runtest_setup(item):
     """Begin nothing when the time is up."""
     if time.time() > item.config.option.until:
         pytest.skip(LATE)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many had no time."""
+    late = [report for report in terminalreporter.getreports("skipped") if LATE in str(report.longrepr)]
+    if late:
+        terminalreporter.write_line(f"{len(late)} of these had no time: make test runs them.")

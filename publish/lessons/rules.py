@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 
 from publish.lessons.cells import EXCURSION, Cell, in_excursions, where
@@ -16,6 +17,7 @@ MAX_WIDTH = 110  # what JupyterLab shows on a small laptop without scrolling
 UNCHECKED = "nbval-ignore-output"
 NAME = r"[a-z][a-z0-9_]*"
 WIDGET = "application/vnd.jupyter.widget-view+json"
+FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 FENCED = re.compile(r"^(```+|~~~+).*?^\1", re.MULTILINE | re.DOTALL)
 # What differs from one machine or one run to the next must not be printed by a lesson.
 MACHINE = re.compile(
@@ -52,9 +54,21 @@ def _cell_problems(cell: Cell) -> Iterator[str]:
         yield "has `within`, but only a code cell whose output is compared has numbers to guard"
     if code and cell.lines > MAX_LINES:
         yield f"has {cell.lines} lines; more than {MAX_LINES} belong in attnlib"
+    if not code:
+        yield from (
+            f"shows a `*` at “{text.strip()}”: none begins emphasis between a letter and a sign"
+            for text in texts_of(cell.source)
+            if "*" in text
+        )
     widest = max(map(len, cell.source.splitlines()), default=0)
     if code and widest > MAX_WIDTH:
         yield f"has a line of {widest} characters; wrap it at {MAX_WIDTH}, or a reader has to scroll"
+
+
+def texts_of(source: str) -> Iterator[str]:
+    """The words of a Markdown text, without its marks, formulas and code."""
+    for block in MarkdownIt().enable("table").parse(FORMULA.sub("…", source)):
+        yield from (one.content for one in block.children or () if one.type == "text")
 
 
 def _excursion_problems(cells: Sequence[Cell]) -> Iterator[str]:
