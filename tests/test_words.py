@@ -23,6 +23,12 @@ MODEL = GPT(GPTConfig(n_tokens=20, n_max=16, d_model=8, n_heads=2, n_layers=1))
         (lambda: attention(X, X, X, anything=1), TypeError, r"argument 'anything'$"),
         (lambda: MultiHeadAttention(embed_dim=8, num_heads=2), TypeError, "'d_model' and 'n_heads'"),
         (lambda: MultiHeadAttention(8, 2, dropout_p=0.1), TypeError, "'dropout_p'; here it is dropout"),
+        (lambda: MultiHeadAttention(8, 2, batch_first=True), TypeError, "here it is always so, .batch, n, d_model"),
+        (
+            lambda: attention(X, X, X, mask=attnlib.causal(2, like=TOKENS)),
+            TypeError,
+            r"got torch.*causal\(n, like=q\)",
+        ),
         (lambda: MultiHeadAttention(8, 2)(torch.ones(1, 3, 8), need_weights=True), TypeError, "here it is weights"),
         (lambda: greedy(MODEL, TOKENS, max_new_tokens=3), TypeError, "'n_max'"),
         (lambda: beam(MODEL, TOKENS, 3, num_beams=2), TypeError, "'num_beams'; here it is the width"),

@@ -32,16 +32,13 @@ if TYPE_CHECKING:
 
 OURS = {  # our words for arguments of torch and of transformers
     "attn_mask": "mask, True where a query may attend (attnlib.masks.from_torch makes it of one of torch.nn)",
+    "batch_first": "always so, (batch, n, d_model)",
     "do_sample": "attnlib.decoding.sample",
     "dropout_p": "dropout",
-    "embed_dim": "d_model",
     "is_causal": "causal",
     "key_padding_mask": "mask, which attnlib.padding makes of lengths",
-    "max_length": "n_max",
-    "max_new_tokens": "n_max",
     "need_weights": "weights",
     "num_beams": "the width of attnlib.decoding.beam",
-    "num_heads": "n_heads",
     "scale": "score, a function of queries and keys: lambda q, k: scale * attnlib.dot(q, k)",
 }
 PADDED = "Fill it up with nested.to_padded_tensor(0.0), and hide what was filled up with attnlib.masks.padding"
@@ -168,7 +165,8 @@ def check_mask(mask: Bool[Array, ...], scores_shape: Sequence[int], like: Array)
     check_boolean("mask", mask)
     if type(mask) is not type(like) and library_name(mask) != library_name(like):
         ours, theirs = library_name(like), library_name(mask)
-        raise TypeError(f"mask must come from the library of the scores, {ours}; got {theirs}")
+        advice = "Masks of attnlib take like=, as causal(n, like=q)"
+        raise TypeError(f"mask must come from the library of the scores, {ours}; got {theirs}. {advice}")
     if mask.device != like.device:
         raise ValueError(f"mask must be on the device of the scores, {like.device}; got {mask.device}")
     check_broadcast("mask", mask, scores_shape)
