@@ -66,7 +66,7 @@ def _hidden_fault(wanted, came):
         return f"A mask of shape {wanted.shape} with True and False is expected; {came.shape}, {came.dtype} came."
     same = np.array_equal(came, causal(n_q, n_k))
     if n_q == n_k and not same:
-        return f"`compare` would see it: for {n_q} queries at {n_k} positions it is not the causal mask."
+        return f"It must be right for as many queries as positions: at {n_k} positions it is not the causal mask."
     if n_q < n_k and same:
         return f"It is right for {n_q} queries at the end of {n_k} positions too. " + WRONG_FOR
     return True
@@ -87,7 +87,8 @@ EXERCISES = [
         hints=(
             "What a row is made of must come from its own place and from those before it. Does any number of a later "
             "place come in, even inside a sum?",
-            "In part 2, look at which numbers of x stand in the first row of a head. In part 5, what is exp(0)?",
+            "In part 2, look at which numbers of x stand in the first row of the second head. In part 5, what is "
+            "exp(0)?",
             "A column's sum goes over the rows below too, and those belong to later words.",
         ),
         misconceptions=[
@@ -105,14 +106,14 @@ EXERCISES = [
             Misconception(
                 "without the heads",
                 lambda: [1, 5, 7],
-                "One is missing. Write out the first row of the first head for four tokens of four numbers: are all "
-                "of its numbers from the first token?",
+                "One is missing. Write out the first row of the second head for four tokens of four numbers and two "
+                "heads: are all of its numbers from the first token?",
             ),
             Misconception(
                 "-1e4 too",
                 lambda: [1, 2, 4, 5, 7],
-                "One too many. In double precision exp(-1e4) is exactly 0, so nothing comes through; what it does in "
-                "half precision is another matter (lesson 15).",
+                "One too many. exp(-1e4) is exactly 0, so nothing comes through where visible scores are far above "
+                "-1e4. (Where they are not: exercise 15.4.)",
             ),
             Misconception(
                 "without the zeros",
@@ -125,14 +126,14 @@ EXERCISES = [
         id="24.2",
         title="A fault that nothing here meets",
         reference=_from_the_start,
-        cases=lambda rng: [(4, 4), (2, 5), (5, 5), (7, 7), (3, 7), (1, 5)],
+        cases=lambda rng: [(4, 4), (2, 5), (5, 5), (7, 7), (3, 7), (1, 1), (2, 2), (12, 12)],
         adapt=np.asarray,
         compare=_hidden_fault,
         hints=(
             "The model asks for as many queries as there are positions. What else can be asked for?",
             "It must be right where n_q = n_k. Where n_q < n_k, the queries are the last of the positions; let them "
             "be the first.",
-            "np.tri(n_q, n_k, dtype=bool) begins at the start. It did harm with a cache, lesson 14.",
+            "np.tri(n_q, n_k, dtype=bool) begins at the start. It would do harm with a cache, lesson 14.",
         ),
         misconceptions=[
             Misconception(
@@ -143,7 +144,7 @@ EXERCISES = [
             Misconception(
                 "wrong everywhere",
                 lambda n_q, n_k: np.tri(n_q, n_k, 1, dtype=bool),
-                "`compare` would see it: for 4 queries at 4 positions it is not the causal mask.",
+                "It must be right for as many queries as positions: at 4 positions it is not the causal mask.",
             ),
             Misconception(
                 "square",

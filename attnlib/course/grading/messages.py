@@ -26,7 +26,8 @@ def right(exercise: Exercise, count: int, went: Run) -> str:
     if exercise.asks_for_value:
         return f"{exercise.id} right."
     inputs = f"all {count} inputs" if count > 1 else "the input"
-    return _with_prints(f"{exercise.id} right. Your function agrees with ours on {inputs}.", went)
+    does = "does what is asked" if exercise.compare else "agrees with ours"
+    return _with_prints(f"{exercise.id} right. Your function {does} on {inputs}.", went)
 
 
 def known(exercise: Exercise, words: str, went: Run) -> str:
