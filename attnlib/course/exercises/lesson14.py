@@ -1,4 +1,4 @@
-"""Exercises of lesson 14: scores, beams, what to draw from, and what a cache saves."""
+"""Exercises of lesson 14: a step of beam search, what to draw from, why the short is likelier, when width pays."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ def _widths(table):
     if () not in table or not all(isinstance(text, tuple) for text in table):
         return "The keys must be tuples of words, and () for the beginning must be one of them."
     for text, after in table.items():
-        if min(after.values()) < 0 or abs(sum(after.values()) - 1) > 1e-6:
+        if not after or not all(isinstance(p, int | float) and p >= 0 for p in after.values()):
+            return f"After {text} words with probabilities must follow, none below 0. A text that ends is left out."
+        if abs(sum(after.values()) - 1) > 6e-4:
             return f"Probabilities must sum to one; after {text} they sum to {sum(after.values()):.3f}."
     words = {word for after in table.values() for word in after} - {"."}
     if len(words) > 3:
@@ -130,10 +132,13 @@ EXERCISES = [
         id="14.1",
         title="One step of beam search",
         reference=_step,
-        cases=lambda rng: [
-            (np.log(rng.dirichlet(np.ones(w))), np.log(rng.dirichlet(0.6 * np.ones(n), size=w)))
-            for w, n in ((3, 5), (4, 7), (2, 6), (5, 4), (6, 9))
-        ],
+        cases=lambda rng: (
+            [
+                (np.log(rng.dirichlet(np.ones(w))), np.log(rng.dirichlet(0.6 * np.ones(n), size=w)))
+                for w, n in ((3, 5), (4, 7), (2, 6), (5, 4), (6, 9))
+            ]
+            + [(np.log([0.34, 0.33, 0.33]), np.log(rng.dirichlet(np.ones(8), size=3)))]
+        ),  # beams nearly level
         hints=(
             "Every beam with every word is a candidate: width * n_words of them, all in one ranking.",
             "A continuation's log-probability is its beam's plus its word's: scores[:, None] + log_p.",
@@ -176,7 +181,7 @@ EXERCISES = [
             Misconception(
                 "multiplied",
                 lambda scores, log_p: _pairs(scores[:, None] * log_p, *log_p.shape),
-                "You multiplied log-probabilities. Two negative numbers give a positive one, so the least likely came "
+                "You multiplied log-probabilities. Two negative numbers give a positive one, so unlikely ones came "
                 "first. Probabilities are multiplied, their logarithms added.",
             ),
             Misconception(
@@ -208,6 +213,7 @@ EXERCISES = [
         cases=lambda rng: [
             *((rng.dirichlet(np.ones(n)), top) for n, top in ((6, 0.7), (9, 0.5), (5, 0.85), (12, 0.3))),
             (np.array([0.25, 0.5, 0.125, 0.125]), 0.5),  # the best alone has just that much
+            (np.array([0.35, 0.25, 0.4]), 0.3),  # two have as much, and the best is enough
         ],
         hints=(
             "Rank the words. How much probability do those before a word have, together?",
@@ -299,8 +305,8 @@ EXERCISES = [
             Misconception(
                 "not rounded, with the end",
                 lambda p_right, p_end: log(p_end) / log(p_right),
-                "This is n + 1 where both are equally likely, the end counted and nothing rounded. Which whole n is "
-                "the first beyond it?",
+                "This is n + 1 where both are equally likely, the end counted and nothing rounded. Take the end's one "
+                "off: which whole n is the first beyond what is left?",
             ),
             Misconception(
                 "equally likely",
@@ -348,8 +354,8 @@ EXERCISES = [
             Misconception(
                 "two is enough",
                 lambda: {(): {"a": 0.6, "b": 0.4}, ("a",): {"a": 0.5, "b": 0.5}},
-                "A width of 2 beats greedy, and 3 finds nothing better. The best sentence must begin with words "
-                "that a width of 2 drops and a width of 3 keeps.",
+                "A width of 2 beats greedy, and 3 finds nothing better. The sentence that 3 is to find must begin "
+                "with words that a width of 2 drops.",
             ),
             Misconception(
                 "two does not help",
@@ -358,8 +364,8 @@ EXERCISES = [
                     ("a",): {"a": 0.38, "b": 0.32, "c": 0.3},
                     ("b",): {"a": 0.5, "b": 0.5},
                 },
-                "A width of 3 finds a better sentence, but 2 finds what greedy found. A width of 2 must also find a "
-                "likelier sentence than greedy, though a less likely one than 3 finds.",
+                "A width of 3 finds a likelier sentence than 2, but 2 none likelier than greedy. It must find one, "
+                "though a less likely one than 3 finds.",
             ),
         ],
     ),
