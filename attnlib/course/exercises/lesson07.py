@@ -74,8 +74,8 @@ EXERCISES = [
             Misconception(
                 "reshaped at once",
                 lambda x, n_heads: x.reshape(n_heads, len(x), -1),
-                "The shape is right and the rows are mixed up: your first head holds whole rows of x. Cut each row, "
-                "(n, n_heads, d_head), and then exchange the first two axes.",
+                "The shape is right and the rows are mixed up: your first head takes the numbers of x row after row. "
+                "Cut each row, (n, n_heads, d_head), and then exchange the first two axes.",
             ),
             Misconception(
                 "not exchanged",
@@ -128,8 +128,8 @@ EXERCISES = [
             Misconception(
                 "summed first",
                 lambda heads, W_O: heads.sum(axis=0) @ W_O[: heads.shape[2]],
-                "You added the heads before multiplying, so all of them meet the first part of W_O and none can have "
-                "a sign of its own. Each head has its own part.",
+                "All your heads meet the first part of W_O, so none can have a sign of its own. Each head has its own "
+                "part.",
             ),
             Misconception(
                 "reversed",
@@ -221,6 +221,7 @@ EXERCISES = [
         id="07.4",
         title="The wall of one head",
         reference=_smallest_error,
+        adapt=lambda error: float(error) if isinstance(error, int) else error,
         tolerance=(1e-4, 1e-4),  # as near as a search for w in steps of 0.01 comes
         cases=lambda rng: [(float(a),) for a in (0.9, 0.7, 0.2, 1.0)],
         hints=(
@@ -237,8 +238,8 @@ EXERCISES = [
             Misconception(
                 "the bound",
                 lambda a: 1.0,
-                "1 is the bound over all weights. Here the error is larger: only a head with all its weight on one "
-                "neighbour reaches 1.",
+                "1 is the bound over all weights. Here the error is larger, unless a is 0 or 1: only a head with all "
+                "its weight on one neighbour reaches 1.",
             ),
             Misconception(
                 "the best w",
@@ -336,8 +337,8 @@ EXERCISES = [
             Misconception(
                 "swapped",
                 lambda X, W_Q, W_K, W_V, W_O, n_heads: _layer(X, W_K, W_Q, W_V, W_O, n_heads),
-                "Queries and keys are swapped, by their matrices or in K Qᵀ. W_Q makes the queries, and each has a "
-                "row of Q Kᵀ.",
+                "Queries and keys have changed places: by their matrices, in K Qᵀ, or by a softmax down the columns. "
+                "W_Q makes the queries, and each has a row of Q Kᵀ.",
             ),
             Misconception(
                 "keys from W_Q",
