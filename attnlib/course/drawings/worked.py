@@ -42,7 +42,7 @@ def worked_attention(q: Array, k: Array, v: Array, *, title: str) -> Picture:
     page, gap = Diagram(), CELL * (k.shape[1] + len(q)) / 2 + 1.0
     left = _row(page, 0.0, 0.0, ("Q", q, QUERY, 0), ("×", "Kᵀ", k.T, KEY, 0))
     root = f"÷ √{q.shape[1]} ="
-    scored = _grid(page, left + SIGN + 0.5, 0.0, "scores", scores, "signed", 0, "S: a(qᵢ, kⱼ)")
+    scored = _grid(page, left + SIGN + 0.5, 0.0, "scores", scores, "signed", 0, "S: s(qᵢ, kⱼ)")
     page.text(root, (left + SIGN / 2 + 0.25, 0.0), bold=True)
     start = scored.side("left")[0]
     weighed = _grid(page, start, -gap, "weights", weights, "weights", 2, "A: α(qᵢ, kⱼ)")
@@ -50,7 +50,7 @@ def worked_attention(q: Array, k: Array, v: Array, *, title: str) -> Picture:
     page.arrow(scored.side("bottom"), top, words="softmax of each row", said="scores to weights", side="left")
     right = _row(page, weighed.side("right")[0], -gap, ("×", "V", v, VALUE, 0))
     page.text("=", (right + SIGN / 2, -gap), bold=True)
-    _grid(page, right + SIGN, -gap, "out", out, OUTPUT, 1, "Y: f(qᵢ)")
+    _grid(page, right + SIGN, -gap, "out", out, OUTPUT, 1, "Y")
     page.say("Products", f"Q × Kᵀ {root} scores; weights × V = out")
     return page.picture(title)
 
