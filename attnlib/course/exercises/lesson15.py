@@ -225,8 +225,8 @@ EXERCISES = [
             Misconception(
                 "one too far",
                 lambda n_new, n_cached: _places(n_new, n_cached)[1] <= n_cached + 1 + _places(n_new, n_cached)[0],
-                "Each of your queries sees one key after its own. With a single new token this does not show, but "
-                "several new tokens read what they are to predict.",
+                "Each of your queries but the last sees one key after its own. With a single new token this does not "
+                "show; of several, all but the last read what they are to predict.",
             ),
             Misconception(
                 "counted from the upper left",
@@ -335,14 +335,14 @@ EXERCISES = [
             Misconception(
                 "minus ten thousand",
                 _filled(-1e4),
-                "Minus ten thousand is a score like any other: one case has scores of minus twenty thousand, and its "
-                "hidden keys won. And a row with nothing left becomes a mean of what is hidden.",
+                "The number that you filled in is a score like any other: one case has scores of minus twenty "
+                "thousand, and its hidden keys won. And a row with nothing left becomes a mean of what is hidden.",
             ),
             Misconception(
                 "the lowest number",
                 _filled(np.finfo(np.float16).min),
-                "The lowest number of float16 hides well, as long as something is left. A row with nothing left has "
-                "equal scores everywhere, and becomes a mean of what is hidden. It should be zeros.",
+                "In these cases what is hidden stays hidden, as long as something is left. A row with nothing left "
+                "becomes a mean of what is hidden. It should be zeros.",
             ),
             Misconception(
                 "nothing left, NaN",
@@ -430,8 +430,8 @@ EXERCISES = [
             Misconception(
                 "one that finds each",
                 lambda: [name for name in _fewest() if name not in ("padding", "first")],
-                "2 pairs of rows have the same marks under your 8 experiments. Finding a mistake takes less than "
-                "telling it from the others.",
+                "3 pairs of rows have the same marks under your 8 experiments. To tell each mistake from the others "
+                "takes more.",
             ),
             Misconception(
                 "one too many",
