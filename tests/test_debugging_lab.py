@@ -193,7 +193,7 @@ def test_a_mistake_that_no_experiment_knows_is_found_where_it_is():
         own = one.model.get_submodule(name)
         own.attend = lambda q, k, v, **options: attention(2 * q, k, v, **options)
         said = EXPERIMENTS["reference"](one).sentence
-        assert said.endswith(f"Given the same, {name} (MultiHeadAttention) is the first to give something else.")
+        assert said.endswith(f"Given equal input, {name} (MultiHeadAttention) is the first to differ.")
 
 
 def test_what_surrounds_the_mistake_stays_an_experiments_finding():

@@ -544,10 +544,10 @@ def test_the_first_difference_is_the_smallest_part_that_holds_it():
     other, x = deepcopy(model), torch.randn(2, 3)
     assert first_difference(model, other, x)
     other[1][1].bias.data += 1
-    assert "Given the same, 1.1 (Linear) is the first" in first_difference(model, other, x).sentence
+    assert "Given equal input, 1.1 (Linear) is the first" in first_difference(model, other, x).sentence
     other = deepcopy(model)
     other[1].forward = lambda x: 2 * model[1](x)  # what stands around its parts
-    assert "Given the same, 1 (Sequential) is the first" in first_difference(model, other, x).sentence
+    assert "Given equal input, 1 (Sequential) is the first" in first_difference(model, other, x).sentence
     with pytest.raises(TypeError, match=r"reference must be a torch\.nn\.Module; got function"):
         first_difference(model, lambda x: x, x)
 

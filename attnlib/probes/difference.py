@@ -46,7 +46,7 @@ def first_difference(
     No module of the two differs (4 compared).
     >>> other[1] = nn.ReLU()
     >>> first_difference(model, other, torch.ones(1, 3))
-    Given the same, 1 (Tanh) is the first to give something else.
+    Given equal input, 1 (Tanh) is the first to differ.
     """
     for name, one in (("model", model), ("reference", reference)):
         if not isinstance(one, nn.Module):
@@ -58,7 +58,7 @@ def first_difference(
         (given, gave), (their_given, they_gave) = own[name], theirs[name]
         if _same(given, their_given, epsilon) and not _same([gave], [they_gave], epsilon):
             which = f"{name or 'the whole'} ({type(model.get_submodule(name)).__name__})"
-            found = f"Given the same, {which} is the first to give something else."
+            found = f"Given equal input, {which} is the first to differ."
             return Report("first_difference", False, found)
     return Report("first_difference", True, f"No module of the two differs ({len(both)} compared).")
 

@@ -168,13 +168,13 @@ def loss(one: Patient) -> Report:
 
 @torch.no_grad()
 def sizes(one: Patient) -> Report:
-    """Does it run with four heads of 5 numbers, 20 in all, though its rows have 32?
+    """Does it run with four heads of width 5, 20 in all, though its rows have 32?
 
     >>> from attnlib.course.lab import patient
     >>> sizes(patient(1))
-    With heads of 5 numbers, 20 in all where rows have 32, it runs.
+    With heads of width 5, 20 in all where rows have 32, it runs.
     """
-    said = "With heads of 5 numbers, 20 in all where rows have 32, it"
+    said = "With heads of width 5, 20 in all where rows have 32, it"
     try:
         one.untrained(d_head=5).logits(one.batch(*NUMBERS))
     except (RuntimeError, ValueError) as error:
