@@ -9,6 +9,7 @@ import pytest
 
 from attnlib.course.lessons import LESSONS
 from publish.decks import slides_of
+from publish.lessons.minutes import FORMULA
 from publish.slides import named
 
 ROOT = Path(__file__).parents[1]
@@ -19,7 +20,6 @@ NUMBER = re.compile(
 )
 COUNTED = 12  # no larger whole numbers are words: five short lines, lesson 02
 TAKEN = re.compile(r"^```\{lesson-.*?^```$", re.MULTILINE | re.DOTALL)
-FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 # No results: formulas, code, addresses; numbers of exercises, sections and papers.
 NO_RESULT = re.compile(
     rf"{FORMULA.pattern}|`[^`]*`|\]\([^)]*\)|\*\*\d\d\.\d\*\*|\(\d+\.\d\)|arXiv [\d.]+"

@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 
 from publish.lessons.cells import EXCURSION, Cell, in_excursions, where
 from publish.lessons.lessons import to_cell
+from publish.lessons.minutes import FORMULA
 from publish.lessons.numbers import distance_problems, well_formed
 from publish.notebooks import ROOT, alt_of, shown, tags_of
 
@@ -17,7 +18,6 @@ MAX_WIDTH = 110  # what JupyterLab shows on a small laptop without scrolling
 UNCHECKED = "nbval-ignore-output"
 NAME = r"[a-z][a-z0-9_]*"
 WIDGET = "application/vnd.jupyter.widget-view+json"
-FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 FENCED = re.compile(r"^(```+|~~~+).*?^\1", re.MULTILINE | re.DOTALL)
 # What differs from one machine or one run to the next must not be printed by a lesson.
 MACHINE = re.compile(

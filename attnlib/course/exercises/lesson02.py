@@ -93,18 +93,20 @@ def _asks_as_wanted(expected, got):
     return wrong or True
 
 
-NEARLY = 0.895  # of what was asked for, 0.9: what is printed as 0.90
-
-
 def _complaint(alpha):
     """What is wrong with the weights that adjective, noun and verb give, a row each; nothing if they are right."""
-    if alpha[0, 1] < NEARLY:
-        return f"The adjective gives the noun {alpha[0, 1]:.2f} of its weight; 0.9 was asked for."
-    if alpha[1, 2] < NEARLY:
-        return f"The noun gives the verb {alpha[1, 2]:.2f} of its weight; 0.9 was asked for."
+    if alpha[0, 1] < 0.9:
+        return f"The adjective gives the noun {_down(alpha[0, 1])} of its weight; 0.9 was asked for."
+    if alpha[1, 2] < 0.9:
+        return f"The noun gives the verb {_down(alpha[1, 2])} of its weight; 0.9 was asked for."
     if np.ptp(alpha[2]) > 0.01:
         return f"The verb's weights are {np.round(alpha[2], 2).tolist()}; it should give all three the same."
     return ""
+
+
+def _down(weight):
+    """Two digits, rounded down: what is below 0.9 is not printed as 0.90."""
+    return f"{np.floor(100 * weight) / 100:.2f}"
 
 
 def _descent(f, w, lr, steps):

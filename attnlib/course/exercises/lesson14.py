@@ -132,13 +132,13 @@ EXERCISES = [
         id="14.1",
         title="One step of beam search",
         reference=_step,
-        cases=lambda rng: (
-            [
+        cases=lambda rng: [
+            *(
                 (np.log(rng.dirichlet(np.ones(w))), np.log(rng.dirichlet(0.6 * np.ones(n), size=w)))
                 for w, n in ((3, 5), (4, 7), (2, 6), (5, 4), (6, 9))
-            ]
-            + [(np.log([0.34, 0.33, 0.33]), np.log(rng.dirichlet(np.ones(8), size=3)))]
-        ),  # beams nearly level
+            ),
+            (np.log([0.34, 0.33, 0.33]), np.log(rng.dirichlet(np.ones(8), size=3))),  # beams nearly level
+        ],
         hints=(
             "Every beam with every word is a candidate: width * n_words of them, all in one ranking.",
             "A continuation's log-probability is its beam's plus its word's: scores[:, None] + log_p.",
