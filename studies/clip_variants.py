@@ -48,7 +48,7 @@ class Letters(Bag):
 
 
 class Whole(Bag):
-    """A caption that shares nothing with others: each of the 24 is one word of its own."""
+    """A caption that shares no row with others: each of the 24 is one word of its own."""
 
     def __init__(self) -> None:
         super().__init__(len(PAIRS))

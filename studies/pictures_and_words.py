@@ -86,7 +86,7 @@ each pair: the pair as it was asked for, seen and held out; of the held-out ones
 EXPLAINED = {
     "How is the caption read?": (
         "In a bag a caption is the mean of one row a word, or one row a letter, with no order and no attention. With "
-        "a row for\neach caption it shares nothing with others."
+        "a row for\neach caption it shares no row with others."
     ),
     "How many combinations are shown?": (
         "Twelve pairs are linked when colours share shapes with other colours, so that from each colour and shape a "
