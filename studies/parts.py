@@ -30,8 +30,8 @@ The translator of lesson 24, one layer a side, two heads, 32 numbers a row; {STE
 `attnlib.translation.numbers()`. Every wrong answer that `check` knows to one of the exercises whose answer is a part,
 and that stands alone, was put in its place, and the model trained with it. *Differs* is the largest difference
 between the part and the library's on a batch of sentences of several lengths. (In training a batch has one length,
-as a rule: three mistakes of `mean_loss`, which concern the padding, differ there in at most 5 of {STEPS}
-batches.) *Leaks* is the largest change of a log-probability of one of the first three words when the words from the
+as a rule: three mistakes of `mean_loss`, which concern the padding, differ there in hardly any
+batch.) *Leaks* is the largest change of a log-probability of one of the first three words when the words from the
 third on are exchanged, in the run of seed 0. *Loss* is the mean of the last 50 steps, *right* how many of {ASKED}
 held-out numbers are translated without a mistake by two beams; one number a seed.
 """
