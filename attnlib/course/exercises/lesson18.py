@@ -587,7 +587,7 @@ EXERCISES = [
                 ],
             ),
             (
-                ["odd", "even", "1 2", "two", ""],
+                ["odd", "even", "odd 2", "two", ""],
                 ["even", "even", "odd", "odd", "odd"],
                 [{"odd", "even"}] * 5,
             ),
