@@ -31,7 +31,8 @@ Made by `make studies`, on {described()}.
 
 The small GPT of lesson 16 (two layers, 96 wide) reads NumPy's documentation for as many steps of 1,024 tokens, three
 seeds each, each run with a schedule of its own: bits per character on the first hundred pages of NetworkX. The
-text has %s tokens, so that the longest training reads each %s times. 6-grams that count all of it pay %s.
+text has %s tokens, so that the longest training reads each %s times. 6-grams of tokens that count all of it pay %s,
+9-grams of letters %s.
 
 """
 
@@ -57,5 +58,8 @@ def page() -> str:
     for steps, rate in RUNS:
         rows.append([f"{steps:,}", f"{rate:g}", listed([trained(seed, steps, rate) for seed in SEEDS], digits=2)])
     counted = bits(KneserNey(6, 4096).fit(tokens).log_probabilities(held_out)[1:])
-    said = f"{len(tokens):,}", f"{RUNS[-1][0] * 1024 / len(tokens):.0f}", f"{counted:.2f}"
+    joined = ("\0".join([*texts, ""]).encode() for texts in (read, new))
+    letters, new_letters = (np.frombuffer(one, np.uint8).astype(int) for one in joined)
+    by_letter = bits(KneserNey(9, 256).fit(letters).log_probabilities(new_letters))
+    said = f"{len(tokens):,}", f"{RUNS[-1][0] * 1024 / len(tokens):.0f}", f"{counted:.2f}", f"{by_letter:.2f}"
     return WORDS % said + table(rows)

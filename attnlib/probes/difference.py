@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -20,9 +21,10 @@ __all__ = ["first_difference"]
 
 
 class _Call(NamedTuple):
-    """What a module was given, as far as it is a tensor, and what it gave."""
+    """What a module was given, tensors and options, and what it gave."""
 
     given: list[Tensor]
+    options: dict[str, Any]
     gave: Tensor
 
 
@@ -34,7 +36,8 @@ def first_difference(
     .. math:: \min \{\, m : x_m = x'_m,\ f_m(x_m) \neq f'_m(x'_m) \,\}
 
     Both run on the same ``inputs``, in eval mode. Modules are compared by name, in the order in which they end, each
-    where it ran for the first time; so what is found is the smallest that holds the difference. What changes by at
+    where it ran for the first time; so what is found is the smallest that holds the difference. Given the same means
+    equal tensors, and equal flags, numbers and texts where both have an argument of that name. What changes by at
     most ``tolerance``, as a share of its size, is the same: 1e-5 in float32, as in every probe, unless given.
 
     Raises ``TypeError`` when one of the two is no module.
@@ -55,8 +58,11 @@ def first_difference(
     own, theirs = (_calls(one, inputs, options) for one in (model, reference))
     both = [name for name in own if name in theirs]
     for name in both:
-        (given, gave), (their_given, they_gave) = own[name], theirs[name]
-        if _same(given, their_given, epsilon) and not _same([gave], [they_gave], epsilon):
+        call, their_call = own[name], theirs[name]
+        shared = call.options.keys() & their_call.options
+        alike = all(call.options[key] == their_call.options[key] for key in shared)
+        alike = alike and _same(call.given, their_call.given, epsilon)
+        if alike and not _same([call.gave], [their_call.gave], epsilon):
             which = f"{name or 'the whole'} ({type(model.get_submodule(name)).__name__})"
             found = f"Given equal input, {which} is the first to differ."
             return Report("first_difference", False, found)
@@ -69,9 +75,12 @@ def _calls(model: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -
     calls: dict[str, _Call] = {}
 
     def keep(name: str) -> Any:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
             given = [x.clone() for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
-            calls.setdefault(name, _Call(given, first_tensor(output).clone()))
+            bound = signature(module.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            options = {key: x for key, x in bound.arguments.items() if isinstance(x, bool | int | float | str)}
+            calls.setdefault(name, _Call(given, options, first_tensor(output).clone()))
 
         return hook
 
