@@ -552,8 +552,10 @@ def test_the_first_difference_is_the_smallest_part_that_holds_it():
         first_difference(model, lambda x: x, x)
     layer, rows = attnlib.nn.EncoderLayer(8, 2, 16), torch.randn(1, 4, 8)
     other = deepcopy(layer)
-    other.self_attention.register_forward_pre_hook(lambda _, args, told: (args, told | {"causal": True}), with_kwargs=True)
-    assert "(EncoderLayer) is the first" in first_difference(layer, other, rows).sentence  # its part was told otherwise
+    other.self_attention.register_forward_pre_hook(
+        lambda _, args, told: (args, told | {"causal": True}), with_kwargs=True
+    )
+    assert "(EncoderLayer) is the first" in first_difference(layer, other, rows).sentence
 
 
 def test_no_difference_is_rounding_or_nan_on_both_sides():
