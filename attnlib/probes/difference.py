@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from attnlib._base.checks import check_number
+from attnlib.nn.foreign import as_keywords
 from attnlib.probes.outputs import TOLERANCE, change, first_tensor
 from attnlib.probes.report import Report
 from attnlib.probes.subject import undisturbed
@@ -76,11 +77,13 @@ def _calls(model: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -
 
     def keep(name: str) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            if name in calls:
+                return
             given = [x.clone() for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
-            bound = signature(module.forward).bind(*args, **kwargs)
-            bound.apply_defaults()
-            options = {key: x for key, x in bound.arguments.items() if isinstance(x, bool | int | float | str)}
-            calls.setdefault(name, _Call(given, options, first_tensor(output).clone()))
+            told = {key: parameter.default for key, parameter in signature(module.forward).parameters.items()}
+            told |= as_keywords(module, args, kwargs)
+            options = {key: x for key, x in told.items() if isinstance(x, bool | int | float | str)}
+            calls[name] = _Call(given, options, first_tensor(output).clone())
 
         return hook
 
