@@ -40,7 +40,7 @@ cosine schedule; each size has the best of {", ".join(f"{1000 * rate:.0f}e-3" fo
 own after {min(STEPS)} steps on all letters, far more than in the tables. The loss is in nats a letter, seeds
 {min(SEEDS)} to {max(SEEDS)}: after every eighth of the steps {HELD_OUT // 2:,} letters of other texts of the same
 packages say whether the network is the best so far, and as many others what its loss is. (One text is cut, half of it
-to be read. No paragraph stands in both parts, but sentences may.) Numbers of the layers' weights do not count embeddings.
+to be read. No paragraph stands in both parts, but sentences may.) Numbers of weights do not count embeddings.
 
 """
 
