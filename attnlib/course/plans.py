@@ -74,7 +74,7 @@ PLANS = (
             Lecture(("00", "01"), 2, "Set-up is homework before this: make lab."),
             Lecture(("02",), 4, "The primer of torch is an excursion there, for those who need it."),
             Lecture(("03", "04"), 8, "Exercises in pairs. Report: words in sentences in a document."),
-            Lecture(("05",), 26, "Train before the lecture. Report: twins, and what the state asks."),
+            Lecture(("05",), 26, "Train before the lecture. Report: letters that come twice, and which state asks."),
             Lecture(("06", "07"), 35, "Of 07 the proof and the construction; the rest is reading."),
             Lecture(
                 ("08", "09"), 38, "Which code generalises depends on the task: let two groups argue for one each."
@@ -91,8 +91,8 @@ PLANS = (
                 ("15",),
                 52,
                 "Three hours. Patient 2 together, then pairs with three patients each, by lot; last the figure of all "
-                "experiments, which is the answer key. The excursion at the end says how long each part takes, and "
-                "what a pair hands in.",
+                "experiments, which is the answer key. The excursion *The other eleven* says how long each part "
+                "takes, and what a pair hands in.",
             ),
             Lecture(("16",), 43, "The shipped model against counting; report: real GPT-2 weights, with a network."),
             Lecture(("17", "18"), 49, "The head that knows chemistry; what 2,743 pairs give, and what they do not."),
