@@ -82,8 +82,8 @@ def _calls(model: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -
             given = [x.clone() for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
             told = {key: parameter.default for key, parameter in signature(module.forward).parameters.items()}
             told |= as_keywords(module, args, kwargs)
-            options = {key: x for key, x in told.items() if isinstance(x, bool | int | float | str)}
-            calls[name] = _Call(given, options, first_tensor(output).clone())
+            plain = {key: x for key, x in told.items() if isinstance(x, bool | int | float | str)}
+            calls[name] = _Call(given, plain, first_tensor(output).clone())
 
         return hook
 
