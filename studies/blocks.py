@@ -34,6 +34,12 @@ LAYERS = {
     "every other, from the first": (0, 2, 4),
     "every other, from the second": (1, 3, 5),
 }
+STARTS = {  # the number, layers
+    "a half": (0.5, 6),
+    "a tenth": (0.1, 6),
+    "twelve layers, a tenth": (0.1, 12),
+    "twelve layers, zero": (0.0, 12),
+}
 END = (0.0003, 5000, 0.1)  # rate, most steps, and the loss at which the task is learned
 torch.set_default_dtype(torch.float64)
 
@@ -73,6 +79,7 @@ SMALL = """
 
 At 0.006, without a warm-up, 180 steps and nine seeds: the last matrix of each attention and of each network, with its
 bias, multiplied by this number before the first step, and never again. How many have learned, and the range of losses.
+Six layers where nothing else is said.
 
 """
 
@@ -179,10 +186,10 @@ def _learned(losses: Sequence[float]) -> str:
 
 def smaller() -> str:
     """What is learned where all that the parts write is made smaller at the start."""
-    names = ("norm(f(x))", "x + f(x)", "post-norm")
-    rows = [["at the start", *names], [":---"] * (1 + len(names))]
-    for name, times in tqdm({"a half": 0.5, "a tenth": 0.1}.items(), desc="smaller"):
-        ends = [[final_loss(WAYS[way], 0.006, 180, 1, seed, start=times) for seed in range(9)] for way in names]
+    rows = [["at the start", *WAYS], [":---"] * (1 + len(WAYS))]
+    for name, (times, depth) in tqdm(STARTS.items(), desc="smaller"):
+        options = {"start": times, "depth": depth}
+        ends = [[final_loss(way, 0.006, 180, 1, seed, **options) for seed in range(9)] for way in WAYS.values()]
         rows.append([name, *map(_learned, ends)])
     return table(rows)
 
@@ -215,13 +222,14 @@ def trained(
     *,
     warm: Sequence[int] = (),
     start: float = 1,
+    depth: int = 6,
 ) -> list[float]:
     """The loss of every step.
 
     With ``warm`` these layers alone have a warm-up; what the parts write begins ``start`` times as large.
     """
     torch.manual_seed(seed)
-    stack = Stack(way)
+    stack = Stack(way, depth)
     writers = [attend.out_proj for attend in stack.attentions] + [network.linear2 for network in stack.networks]
     with torch.no_grad():
         for writer in writers:
@@ -256,9 +264,9 @@ def to_the_end() -> str:
 
 
 class Stack(nn.Module):
-    """The lesson's six layers, in one of the ways."""
+    """The lesson's layers, in one of the ways."""
 
-    def __init__(self, way: Callable[..., Tensor], d: int = 32, depth: int = 6) -> None:
+    def __init__(self, way: Callable[..., Tensor], depth: int, d: int = 32) -> None:
         super().__init__()
         self.embed, self.places, self.way = nn.Embedding(8, d), nn.Parameter(torch.randn(16, d)), way
         self.attentions = nn.ModuleList(MultiHeadAttention(d, 4) for _ in range(depth))

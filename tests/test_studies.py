@@ -149,14 +149,17 @@ def test_a_residual_alone_is_slow_in_lesson_10_unless_its_parts_begin_small():
 
 
 def test_the_size_at_the_start_decides_in_lesson_10():
-    half, tenth = (list(map(numbers, cells)) for _, *cells in Study(PAGES / "blocks.md").rows("Smaller at the start"))
-    for norm, _, post in (half, tenth):
+    rows = Study(PAGES / "blocks.md").rows("Smaller at the start")
+    half, tenth, *deeper = (list(map(numbers, cells)) for _, *cells in rows)
+    for norm, _, post, pre in (half, tenth):
         assert norm[:2] == [0, 9]
         assert norm[2] > 1.82  # the lowest of the nine
-        assert post[:2] == [9, 9]
-    assert half[1][:2] == [0, 9]
-    assert half[1][2] > 1.82
+        assert post[:2] == pre[:2] == [9, 9]
     assert tenth[1][:2] == [9, 9]
+    for added in (half[1], *(row[1] for row in deeper)):
+        assert added[:2] == [0, 9]
+        assert added[2] > 1.82
+    assert [row[3][:2] for row in deeper] == [[9, 9]] * 2
 
 
 def by_words() -> dict[str, list[list[float]]]:
