@@ -111,25 +111,26 @@ def page() -> str:
 
 def _choices(pool: Tensor) -> str:
     test = captioned(PAIRS, each=50, seed=99)
-    stems = QUESTIONS["How is the picture read?"]
-    rows, parts = [["", *CHOICES], ["---", *["---:"] * len(CHOICES)]], []
+    called_wrong = QUESTIONS["What does training call wrong?"]["a convolution, all 24 captions"]
+    stems = QUESTIONS["How is the picture read?"] | {"all 24 captions, a small convolution": called_wrong}
+    right = torch.zeros(len(SEEDS), len(PAIRS))  # of patches, each pair in the choice that holds it out
+    rows = [["", *CHOICES], ["---", *["---:"] * len(CHOICES)]]
     for name, options in stems.items():
-        right, cells = torch.zeros(len(SEEDS), len(PAIRS)), []
-        for choice, seen in tqdm(CHOICES.items(), desc=f"pair by pair, {name}"):
+        cells = []
+        for choice, seen in tqdm(CHOICES.items(), desc=f"choice by choice, {name}"):
             new = torch.tensor([pair not in seen for pair in PAIRS])
             shown, runs = {} if seen == SEEN else {"seen": seen}, torch.zeros(len(SEEDS), len(PAIRS))
             for seed in SEEDS:
                 ok = scores(learned(seed, pool, **options, **shown), test.pictures).argmax(1) == test.pair
                 runs[seed] = 100 * ok.double().unflatten(0, (len(PAIRS), -1)).mean(1)
             cells.append(spread(runs[:, new].mean(1).tolist()))
-            if choice in EACH_ONCE:
+            if name == "patches" and choice in EACH_ONCE:
                 right[:, new] = runs[:, new]
         rows.append([name, *cells])
-        by_pair = [[name, *SHAPES], ["---", *["---:"] * N]]
-        for colour, line in zip(COLOURS, right.mean(0).unflatten(0, (-1, N)), strict=True):
-            by_pair.append([colour, *(f"{share:.0f}" for share in line)])
-        parts.append(f"\n## Pair by pair, {name}\n\n{table(by_pair)}")
-    return table(rows) + "".join(parts)
+    by_pair = [["patches", *SHAPES], ["---", *["---:"] * N]]
+    for colour, line in zip(COLOURS, right.mean(0).unflatten(0, (-1, N)), strict=True):
+        by_pair.append([colour, *(f"{share:.0f}" for share in line)])
+    return f"{table(rows)}\n## Pair by pair, patches\n\n{table(by_pair)}"
 
 
 def _question(title: str, pool: Tensor) -> str:
