@@ -70,6 +70,14 @@ def test_sentences_that_name_a_cause_stand_as_they_were_controlled(lesson):
 
 
 @every_lesson
+def test_what_is_not_shown_is_in_the_list_of_what_was_run(lesson):
+    said = re.findall(r"(?<!\*)not shown", lesson.source.read_text("utf-8"), re.IGNORECASE)
+    listed = [row for row in CAUSES if row["lesson"] == lesson.number]
+    named = sum(row["sentence"].lower().count("not shown") for row in listed)
+    assert named == len(said), "what is not shown is in studies/causes.csv, the whole sentence: what was run for it?"
+
+
+@every_lesson
 def test_a_long_core_has_a_place_to_pause_in_its_middle_half(lesson):
     cells = core(sources(lesson))
     pauses = [i for i, cell in enumerate(cells) if cell.source.startswith("*A place to pause.*")]
