@@ -16,8 +16,8 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat import NotebookNode, from_dict
+from nbformat.v4 import new_notebook
 
 from publish.lessons.cells import Cell
 
@@ -169,7 +169,8 @@ def _check_metadata(name: str, metadata: dict[str, object]) -> None:
 
 def write_source(cells: Iterable[Cell]) -> str:
     """Write a lesson's Markdown in its one canonical form."""
-    notebook = new_notebook(cells=[_to_node(cell) for cell in cells], metadata={"kernelspec": KERNEL})
+    nodes = [_to_node(cell, f"c{place}") for place, cell in enumerate(cells)]
+    notebook = new_notebook(cells=nodes, metadata={"kernelspec": KERNEL})
     text = jupytext.writes(notebook, fmt="md:myst")
     return HEADER + text.partition("\n---\n")[2].lstrip("\n")
 
@@ -179,14 +180,15 @@ def canonical(text: str) -> str:
     return write_source(read_source(text))
 
 
-def _to_node(cell: Cell, **fields: object) -> NotebookNode:
-    make = new_code_cell if cell.kind == "code" else new_markdown_cell
-    return make(cell.source, metadata=cell.metadata(), **fields)
+def _to_node(cell: Cell, id: str) -> NotebookNode:
+    ran = {"execution_count": None, "outputs": []} if cell.kind == "code" else {}
+    # nbformat's own maker validates each cell, and the notebook then validates all of them again.
+    return from_dict({"cell_type": cell.kind, "id": id, "metadata": cell.metadata(), "source": cell.source, **ran})
 
 
 def unrun_notebook(cells: Sequence[Cell], number: str) -> NotebookNode:
     """Make the notebook of a lesson, not yet run, with the fingerprints that tell a later edit apart."""
-    nodes = [_to_node(cell, id=f"{number}-c{place:02d}") for place, cell in enumerate(cells, 1)]
+    nodes = [_to_node(cell, f"{number}-c{place:02d}") for place, cell in enumerate(cells, 1)]
     for cell, node in zip(cells, nodes, strict=True):
         if cell.starts_excursion:
             node.metadata[FOLDED] = True
