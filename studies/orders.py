@@ -24,6 +24,9 @@ KINDS = {"animals": ("animal", "place"), "places": ("place", "animal")}
 
 LONGER = 3 * STEPS
 
+CHANGED = ("closed", "the other closed", "lie", "lie about the other")
+WAYS = ["nothing closed", *(f"{what}, as {told}" for what in CHANGED for told in ("read", "written"))]
+
 WORDS = f"""\
 # Where a pronoun comes from, with both orders in the corpus
 
@@ -43,9 +46,10 @@ CROSSED = f"""
 ## After {LONGER:,} steps
 
 Animals, then places, both orders together; *apart* is how far the shares for the first noun and for the second differ
-at most, in any cell of the row. A way is closed at the position that writes the pronoun, in all layers and heads. In
-the last four columns nothing is closed, but the text that is read, or the one that is written, tells a lie: a noun of
-the other gender, first in place of the noun that is meant, then in place of the other noun.
+at most, in any cell of the column. A way to the noun that is meant, or to the other, is closed at the position that
+writes the pronoun, in all layers and heads. In the last four rows nothing is closed, but the text that is read, or the
+one that is written, tells a lie: a noun of the other gender, first in place of the noun that is meant, then in place
+of the other noun.
 
 """
 
@@ -61,12 +65,10 @@ def page() -> str:
             found[steps, kind, seed] = np.array([asked(model, both, examples) for examples in texts])
     short = [["about", *(f"seed {seed}" for seed in SEEDS)], [":---"] * (1 + len(SEEDS))]
     short += [[kind, *(per_cent(found[STEPS, kind, seed][:, 0]) for seed in SEEDS)] for kind in KINDS]
-    heads = ["seed", "apart", "closed: nothing", "closed: as read", "closed: as written"]
-    heads += [f"{lie}: as {told}" for lie in ("lie", "lie about the other") for told in ("read", "written")]
-    rows = [heads, ["---:"] * len(heads)]
-    for seed in SEEDS:
-        one = np.stack([found[LONGER, kind, seed] for kind in KINDS])  # kind, order, way
-        rows.append([str(seed), per_cent([np.ptp(one, axis=1).max()]), *map(per_cent, one.mean(axis=1).T)])
+    long = np.array([[found[LONGER, kind, seed] for kind in KINDS] for seed in SEEDS])  # seed, kind, order, way
+    rows = [["", *short[0][1:]], short[1], ["apart", *(per_cent([one]) for one in np.ptp(long, axis=2).max((1, 2)))]]
+    for name, shares in zip(WAYS, long.mean(axis=2).transpose(2, 0, 1), strict=True):
+        rows.append([name, *map(per_cent, shares)])
     return WORDS + table(short) + CROSSED + table(rows)
 
 
@@ -90,9 +92,7 @@ def _about(example: Example) -> str:
 def asked(model: Transformer, both: Corpus, examples: list[Example]) -> list[float]:
     """The shares of wrong pronouns, way by way."""
     batch, each = both.batch(examples), torch.arange(len(examples))
-    lies = [both.batch([other_gender(e, noun) for e in examples]) for noun in ("referent", "distractor")]
-    referent, pronoun = (torch.tensor([e.facts[fact] for e in examples]) for fact in ("referent", "pronoun"))
-    wrote = [[i + 1 for i in e.facts["wrote_referent"]] for e in examples]
+    pronoun = torch.tensor([e.facts["pronoun"] for e in examples])
     decoder = [layer.self_attention for layer in model.decoder.layers]
     cross = [layer.cross_attention for layer in model.decoder.layers]
 
@@ -100,10 +100,14 @@ def asked(model: Transformer, both: Corpus, examples: list[Example]) -> list[flo
         logits = model(source, shift_right(target)).logits[each, pronoun]
         return (logits.argmax(-1) != batch.target[each, pronoun]).double().mean()
 
-    shares = []
-    for ways in ((), ((cross, pronoun, referent),), ((decoder, pronoun, wrote),)):
-        with closed(*ways):
-            shares.append(wrong())
-    for lie in lies:
+    shares, nouns = [wrong()], ("referent", "distractor")
+    for noun in nouns:
+        read = torch.tensor([e.facts[noun] for e in examples])
+        wrote = [[i + 1 for i in e.facts[f"wrote_{noun}"]] for e in examples]
+        for way in ((cross, pronoun, read), (decoder, pronoun, wrote)):
+            with closed(way):
+                shares.append(wrong())
+    for noun in nouns:
+        lie = both.batch([other_gender(e, noun) for e in examples])
         shares += wrong(source=lie.source), wrong(target=lie.target)
     return [share.item() for share in shares]

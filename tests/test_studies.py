@@ -76,12 +76,11 @@ def test_with_both_orders_position_does_not_count_in_lesson_13():
     page = Study(PAGES / "orders.md")
     short = [list(map(numbers, row[1:])) for row in page.rows("After 800 steps")]
     assert [seed for seed in range(5) if max(short[0][seed] + short[1][seed]) < 10] == [0]
-    learned = [list(map(numbers, row[1:])) for row in page.rows("After 2,400 steps")]
-    assert [apart for [apart], *_ in learned] == [0, 4, 0, 0, 5]
-    # Animals, places: nothing closed; the noun closed, a lie about it, about the other, each as read, as written.
-    nothing, read, written, lie_read, lie_written, other_read, other_written = zip(
-        *[row[1:] for row in learned], strict=True
-    )
+    # Each row has animals and places of five seeds.
+    learned = {row[0]: list(map(numbers, row[1:])) for row in page.rows("After 2,400 steps")}
+    apart, nothing, read, written, other_read, other_written = list(learned.values())[:6]
+    lie_read, lie_written, lie_other_read, lie_other_written = list(learned.values())[6:]
+    assert [most for [most] in apart] == [0, 4, 0, 0, 5]
     assert not any(map(any, nothing))
     for seed in (0, 3):
         assert lie_read[seed] == [100, 100]
@@ -92,13 +91,17 @@ def test_with_both_orders_position_does_not_count_in_lesson_13():
         assert lie_read[seed][0] < 10
         assert lie_written[seed][0] == 100
         assert min(lie_read[seed][1], lie_written[seed][1]) > 80
-        assert other_read[seed][0] > 80
+        assert lie_other_read[seed][0] > 80
+        assert lie_other_read[seed][1] == 0
+        assert other_read[seed][0] > 30
         assert other_read[seed][1] == 0
     assert not any(read[3] + written[3])
     for seed in (0, 1, 2):
         assert read[seed][0] <= 1
         assert read[seed][1] > 30
-    assert not any(map(any, (other_read[0], *other_read[3:], *other_written)))
+    for others in (other_read, lie_other_read):
+        assert not any(map(any, (others[0], *others[3:])))
+    assert not any(map(any, (*other_written, *lie_other_written)))
 
 
 def test_the_lower_layers_need_the_warm_up_in_lesson_10():
