@@ -59,10 +59,13 @@ def test_the_source_is_in_canonical_form(lesson):
         fail(lesson, [f"source/{lesson.source.name} is not laid out as the build would; the build does it"])
 
 
+def controls(lesson: LessonFiles):
+    return [row for row in CAUSES if row["lesson"] == lesson.number]
+
+
 @every_lesson
 def test_sentences_that_name_a_cause_stand_as_they_were_controlled(lesson):
-    text = lesson.source.read_text("utf-8")
-    own = [row for row in CAUSES if row["lesson"] == lesson.number]
+    text, own = lesson.source.read_text("utf-8"), controls(lesson)
     lost = [row["sentence"] for row in own if text.count(row["sentence"]) != 1]
     assert not lost, f"studies/causes.csv has what {lesson.name} no longer says: is the control still its control?"
     wrong = [row for row in own if None in row or not all(row.values())]
@@ -72,8 +75,7 @@ def test_sentences_that_name_a_cause_stand_as_they_were_controlled(lesson):
 @every_lesson
 def test_what_is_not_shown_is_in_the_list_of_what_was_run(lesson):
     said = re.findall(r"(?<!\*)not shown", lesson.source.read_text("utf-8"), re.IGNORECASE)
-    listed = [row for row in CAUSES if row["lesson"] == lesson.number]
-    named = sum(row["sentence"].lower().count("not shown") for row in listed)
+    named = sum(row["sentence"].lower().count("not shown") for row in controls(lesson))
     assert named == len(said), "what is not shown is in studies/causes.csv, the whole sentence: what was run for it?"
 
 

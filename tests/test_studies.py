@@ -77,9 +77,10 @@ def test_with_both_orders_position_does_not_count_in_lesson_13():
     short = [list(map(numbers, row[1:])) for row in page.rows("After 800 steps")]
     assert [seed for seed in range(5) if max(short[0][seed] + short[1][seed]) < 10] == [0]
     # Each row has animals and places of five seeds.
-    learned = {row[0]: list(map(numbers, row[1:])) for row in page.rows("After 2,400 steps")}
-    apart, nothing, read, written, other_read, other_written = list(learned.values())[:6]
-    lie_read, lie_written, lie_other_read, lie_other_written = list(learned.values())[6:]
+    apart, nothing, *closed, lie_read, lie_written, lie_other_read, lie_other_written = [
+        list(map(numbers, row[1:])) for row in page.rows("After 2,400 steps")
+    ]
+    read, written, other_read, other_written = closed
     assert [most for [most] in apart] == [0, 4, 0, 0, 5]
     assert not any(map(any, nothing))
     for seed in (0, 3):

@@ -180,10 +180,10 @@ def canonical(text: str) -> str:
     return write_source(read_source(text))
 
 
-def _to_node(cell: Cell, id: str) -> NotebookNode:
+def _to_node(cell: Cell, name: str) -> NotebookNode:
     ran = {"execution_count": None, "outputs": []} if cell.kind == "code" else {}
     # nbformat's own maker validates each cell, and the notebook then validates all of them again.
-    return from_dict({"cell_type": cell.kind, "id": id, "metadata": cell.metadata(), "source": cell.source, **ran})
+    return from_dict({"cell_type": cell.kind, "id": name, "metadata": cell.metadata(), "source": cell.source, **ran})
 
 
 def unrun_notebook(cells: Sequence[Cell], number: str) -> NotebookNode:

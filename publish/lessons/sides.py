@@ -88,7 +88,7 @@ def without_notes(lesson: LessonFiles) -> str | None:
     """What a notebook that is up to date should hold (None: it does), once JupyterLab has left its notes in it."""
     if state(lesson) is not State.CURRENT:
         return None
-    text = notebook_text(kept(lesson, sources(lesson)))
+    text = notebook_text(_with_outputs(lesson, sources(lesson), read_notebook(lesson.notebook)))
     return text if text != lesson.notebook.read_text("utf-8") else None
 
 
